@@ -1,0 +1,83 @@
+// Package fsx holds the durable file operations that bags and storage formats share: publish a file whole or not at
+// all, sync a directory, lock a directory, ask for free space. Standard library only.
+package fsx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// tmpSuffix marks files that were being published; SweepTemp removes leftovers.
+const tmpSuffix = ".gobag-tmp"
+
+// Publish writes data to path so that a crash leaves the old file or the new one, never a part: write to a temporary
+// file beside it, sync, rename, sync the directory.
+func Publish(path string, data []byte) (err error) {
+	tmp := path + tmpSuffix
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp)
+			err = fmt.Errorf("publish %s: %w", path, err)
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err = f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SweepTemp removes what an interrupted Publish left in dir.
+func SweepTemp(dir string) error {
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range es {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), tmpSuffix) {
+			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Within returns root joined with the relative path rel, or an error when that would leave root (absolute path, "..",
+// or a drive letter). Symbolic links inside root are resolved and must stay inside too.
+func Within(root, rel string) (string, error) {
+	if !filepath.IsLocal(filepath.FromSlash(rel)) {
+		return "", fmt.Errorf("path %q leaves %s", rel, root)
+	}
+	p := filepath.Join(root, filepath.FromSlash(rel))
+	real, err := filepath.EvalSymlinks(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return "", err
+	}
+	if r, err := filepath.Rel(realRoot, real); err != nil || !filepath.IsLocal(r) {
+		return "", fmt.Errorf("path %q leaves %s through a link", rel, root)
+	}
+	return p, nil
+}
