@@ -1,0 +1,59 @@
+# gobag: the three tiers of tests and the release. Everything that tests need is installed by `make deps`.
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+BIN       := bin
+PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+export GOFLAGS := -buildvcs=false
+
+.PHONY: all build test quick vet lint deps peers cross accept-main soak release clean
+
+all: build
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gobag ./cmd/gobag
+
+# What CI runs: everything a commit must pass, real peers included. Under 20 minutes on two cores.
+test: deps peers vet cross
+	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v /interop)
+	GOBAG_INTEROP=required $(GO) test -count=1 -timeout 10m ./interop/...
+
+# The same without peers, installs and the race detector: for the inner loop.
+quick: vet
+	$(GO) test -short $$($(GO) list ./... | grep -v /interop)
+
+vet:
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'gofmt: the files above want formatting'; exit 1; }
+	$(GO) vet ./...
+
+lint: vet
+	golangci-lint run
+
+deps:
+	$(MAKE) --no-print-directory -C interop install
+
+peers: deps
+	$(MAKE) --no-print-directory -C interop peers
+
+# Every platform of the release must compile.
+cross:
+	@set -e; for p in $(PLATFORMS); do echo "build $$p"; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/gobag; done
+
+# Acceptance: one target per large piece of work, each printing its figures beside their bars.
+accept-main: deps peers build
+	$(GO) run ./interop/accept main
+
+soak: deps peers build
+	GOBAG_SOAK=1 $(GO) test -count=1 -timeout 2h -run Soak -v ./interop/...
+
+release:
+	@set -e; mkdir -p dist; for p in $(PLATFORMS); do \
+	  os=$${p%/*}; arch=$${p#*/}; out=dist/gobag-$(VERSION)-$$os-$$arch; [ $$os = windows ] && out=$$out.exe; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/gobag; \
+	  size=$$(wc -c < $$out); echo "$$out $$size bytes"; \
+	  [ $$size -lt 25000000 ] || { echo "$$out is not below 25 MB"; exit 1; }; done
+
+clean:
+	rm -rf $(BIN) dist
+	$(MAKE) --no-print-directory -C interop clean

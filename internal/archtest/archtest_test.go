@@ -1,0 +1,183 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/gobag/gobag"
+
+// rule says what the non-test files of a package may import beside the standard library.
+type rule struct {
+	own   []string // packages of this module, relative to it; "x/..." stands for all below x
+	third []string // module path prefixes
+	test  []string // own packages that only test files may import beside own
+}
+
+const everything = "..."
+
+// table is the import table of ARCHITECTURE.md. Keys are packages relative to the module; the longest match of a
+// "x/..." key wins.
+var table = map[string]rule{
+	"plugin":            {test: []string{"plugin/plugintest"}},
+	"plugin/plugintest": {own: []string{"plugin"}},
+	"plugins/sqlite":    {own: []string{"plugin", "internal/fsx"}, third: []string{"modernc.org/sqlite"}, test: []string{"plugin/plugintest"}},
+	"plugins/all":       {own: []string{"plugins/..."}},
+	"bag": {own: []string{"plugin", "internal/fsx"}, third: []string{"go.yaml.in/yaml/v3", "github.com/klauspost/compress"},
+		test: []string{"plugin/plugintest", "plugins/..."}},
+	"cdr":       {},
+	"msg":       {own: []string{"cdr"}},
+	"rtps/wire": {own: []string{"cdr"}},
+	"rtps": {own: []string{"rtps/wire", "cdr"}, third: []string{"golang.org/x/net", "golang.org/x/sys"},
+		test: []string{"internal/netsim"}},
+	"ros":         {},
+	"ros/ros2":    {own: []string{"ros", "rtps", "rtps/wire", "cdr", "msg"}, test: []string{"ros/rostest"}},
+	"ros/rostest": {own: []string{"ros"}},
+	"recorder": {own: []string{"bag", "plugin", "ros", "cdr", "msg", "internal/ecmare", "internal/fsx"},
+		test: []string{"ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
+	"player": {own: []string{"bag", "plugin", "ros", "cdr", "msg", "internal/ecmare"},
+		test: []string{"ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
+	"perf": {own: []string{"bag", "plugin", "recorder", "player", "cdr", "ros/..."},
+		third: []string{"github.com/shirou/gopsutil", "github.com/vbauerster/mpb", "github.com/prometheus/client_golang"}, test: []string{"plugins/..."}},
+	"cmd/gobag": {own: []string{everything}, third: []string{"github.com/spf13", "github.com/vbauerster/mpb",
+		"github.com/shirou/gopsutil", "github.com/prometheus/client_golang", "go.yaml.in/yaml/v3", "golang.org/x/sys"}},
+	"internal/fsx":      {},
+	"internal/ecmare":   {third: []string{"github.com/dlclark/regexp2"}},
+	"internal/netsim":   {own: []string{"rtps/wire"}},
+	"internal/archtest": {},
+	"interop/...":       {own: []string{everything}},
+	"examples/...":      {own: []string{everything}},
+}
+
+// testModules may be imported by any test file.
+var testModules = []string{"go.uber.org/goleak"}
+
+type listed struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		var ee *exec.ExitError
+		if errors.As(err, &ee) {
+			t.Fatalf("go list: %v\n%s", err, ee.Stderr)
+		}
+		t.Fatalf("go list: %v", err)
+	}
+	var ps []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return ps
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		ps = append(ps, p)
+	}
+}
+
+func ruleFor(pkg string) (rule, bool) {
+	if r, ok := table[pkg]; ok {
+		return r, true
+	}
+	for dir := pkg; dir != "."; dir = path.Dir(dir) {
+		if r, ok := table[dir+"/..."]; ok {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+func ownAllowed(allowed []string, pkg string) bool {
+	for _, a := range allowed {
+		if a == everything || a == pkg {
+			return true
+		}
+		if base, ok := strings.CutSuffix(a, "/..."); ok && (pkg == base || strings.HasPrefix(pkg, base+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+func thirdAllowed(allowed []string, imp string) bool {
+	for _, a := range allowed {
+		if imp == a || strings.HasPrefix(imp, a+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// violations returns what p imports against the table.
+func violations(p listed) []string {
+	pkg := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+	r, ok := ruleFor(pkg)
+	if !ok {
+		return []string{pkg + ": not in the table: add it to ARCHITECTURE.md and to this test"}
+	}
+	var bad []string
+	check := func(imports []string, test bool) {
+		for _, imp := range imports {
+			if imp == "plugin" {
+				bad = append(bad, pkg+": imports the standard library's plugin")
+				continue
+			}
+			if own, ok := strings.CutPrefix(imp, module+"/"); ok {
+				if own != pkg && !ownAllowed(r.own, own) && !(test && ownAllowed(r.test, own)) {
+					bad = append(bad, pkg+": must not import "+own)
+				}
+				continue
+			}
+			if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {
+				if imp == "C" && !test {
+					bad = append(bad, pkg+": uses cgo")
+				}
+				continue
+			}
+			if !thirdAllowed(r.third, imp) && !(test && thirdAllowed(testModules, imp)) {
+				bad = append(bad, pkg+": must not use "+imp)
+			}
+		}
+	}
+	check(p.Imports, false)
+	check(p.TestImports, true)
+	check(p.XTestImports, true)
+	return bad
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range list(t) {
+		for _, v := range violations(p) {
+			t.Error(v)
+		}
+	}
+}
+
+// TestBites shows that the rules catch what they are there for.
+func TestBites(t *testing.T) {
+	for _, p := range []listed{
+		{ImportPath: module + "/bag", Imports: []string{module + "/plugins/sqlite"}},
+		{ImportPath: module + "/plugin", Imports: []string{module + "/ros"}},
+		{ImportPath: module + "/rtps", Imports: []string{module + "/ros"}},
+		{ImportPath: module + "/ros", Imports: []string{"golang.org/x/sys/unix"}},
+		{ImportPath: module + "/plugins/sqlite", Imports: []string{module + "/plugins/all"}},
+		{ImportPath: module + "/recorder", Imports: []string{"plugin"}},
+		{ImportPath: module + "/recorder", TestImports: []string{module + "/cmd/gobag"}},
+		{ImportPath: module + "/rtps", Imports: []string{"C"}},
+		{ImportPath: module + "/surprise"},
+	} {
+		if len(violations(p)) == 0 {
+			t.Errorf("%s importing %v%v passes", p.ImportPath, p.Imports, p.TestImports)
+		}
+	}
+}
