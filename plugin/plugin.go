@@ -15,7 +15,7 @@ type Message struct {
 	SendTime int64  // the publisher's stamp, same unit; 0 where unknown
 	Source   uint32 // which writer of the topic: Topic.Sources[Source-1]; 0 unknown
 	Seq      uint64 // the writer's sequence number on the wire; 0 unknown
-	Order    uint64 // running number in the recording; breaks ties of RecvTime
+	Order    uint64 // running number in the recording; breaks ties of RecvTime. See Writer.Write
 	Data     []byte // as serialized: CDR with its 4-byte header; ROS 1 bare
 }
 
@@ -84,7 +84,7 @@ type Features struct {
 	Reverse        bool  // Query.Reverse is supported
 	Directory      bool  // a storage is a directory, not a file
 	MinSplitSize   int64 // the smallest sensible split size, bytes
-	MaxMessageSize int64 // largest Message.Data, bytes; 0 = no limit. Larger ones must be refused before Write
+	MaxMessageSize int64 // largest Message.Data, bytes; 0 = no limit. Callers sort larger ones out before Write
 	Buffers        int64 // memory the format needs beside the queue, bytes
 	Presets        []PresetInfo
 }
@@ -119,8 +119,11 @@ type Writer interface {
 	// a new topic.
 	AddTopic(Topic) (TopicID, error)
 
-	// Write appends a batch, in order, and keeps nothing of it after it returns. RecvTime need not ascend.
-	// ErrUnknownTopic if a message names none: nothing of the batch is written and the writer stays usable.
+	// Write appends a batch, in order, and keeps nothing of it after it returns. RecvTime need not ascend; Order does:
+	// it may skip numbers, and a message whose Order is not above that of the message before (0, say), or is 1<<63 or
+	// more, gets the next number. Readers return the number that was given. ErrUnknownTopic if a message names no
+	// topic, ErrUnsupported if one is larger than Features.MaxMessageSize: nothing of the batch is written and the
+	// writer stays usable.
 	Write(batch []Message) error
 
 	// Sync returns nil when everything that Write had returned for before the call survives SIGKILL and power loss
