@@ -1,0 +1,32 @@
+package rtps
+
+// ReaderConfig describes a reader.
+type ReaderConfig struct {
+	Topic, Type string // as on the wire; both must be equal to the writer's
+	QoS         QoS    // Representation nil: announced as XCDR1 and XCDR2, since the payload is only passed on
+	UserData    []byte
+
+	// Accept is asked before a compatible remote writer is matched, under the participant's mutex: it must not call the
+	// participant. A writer refused is acknowledged, so that it does not wait for us, and its data is dropped silently.
+	// nil accepts all.
+	Accept func(Endpoint) bool
+
+	// Handler gets every sample, in order of each writer. It runs on a receive goroutine with the participant's mutex
+	// held: it must not block and must not call the participant or its readers and writers.
+	Handler func(Sample)
+}
+
+// WriterConfig describes a writer.
+type WriterConfig struct {
+	Topic, Type string
+	QoS         QoS // Representation nil: XCDR1; of a longer list the first one is announced
+	UserData    []byte
+
+	// Window bounds the bytes of samples that not every reliable reader has acknowledged, default 8 MiB. One sample may
+	// be larger.
+	Window int
+
+	// FragmentSize is the most payload bytes in one datagram, a multiple of 4; 0 chooses by path: 60000 while all readers
+	// are on this host, else 1344.
+	FragmentSize int
+}

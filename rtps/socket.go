@@ -1,0 +1,42 @@
+package rtps
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+// maxDatagram is the size of a receive buffer: no UDP payload is larger.
+const maxDatagram = 64 << 10
+
+// socket is a UDP socket with batches where the system has them.
+type socket struct {
+	*net.UDPConn
+	raw syscall.RawConn
+	platformSocket
+}
+
+// listenUDP binds a port on every address. A shared port can be bound by others too, as multicast needs it.
+func listenUDP(port int, shared bool) (*socket, error) {
+	lc := net.ListenConfig{}
+	if shared {
+		lc.Control = func(_, _ string, c syscall.RawConn) error {
+			var err error
+			if e := c.Control(func(fd uintptr) { err = setReuse(fd) }); e != nil {
+				return e
+			}
+			return err
+		}
+	}
+	c, err := lc.ListenPacket(context.Background(), "udp4", fmt.Sprintf("0.0.0.0:%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("bind udp port %d: %w", port, err)
+	}
+	s := &socket{UDPConn: c.(*net.UDPConn)}
+	if s.raw, err = s.SyscallConn(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("bind udp port %d: %w", port, err)
+	}
+	return s, nil
+}

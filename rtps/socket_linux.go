@@ -1,0 +1,248 @@
+package rtps
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// platformSocket is what the Linux socket remembers.
+type platformSocket struct {
+	noSegment atomic.Bool // the kernel or the device refused UDP_SEGMENT
+}
+
+// mmsghdr is struct mmsghdr of recvmmsg(2).
+type mmsghdr struct {
+	hdr unix.Msghdr
+	n   uint32
+	_   [4]byte
+}
+
+func (s *socket) control(f func(fd int) error) error {
+	var err error
+	if e := s.raw.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
+		return e
+	}
+	return err
+}
+
+// setBuffers asks for socket buffers of the given sizes in bytes; 0 leaves one alone. The privileged option goes beyond
+// net.core.rmem_max.
+func (s *socket) setBuffers(recv, send int) {
+	_ = s.control(func(fd int) error {
+		if recv > 0 && unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, recv) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, recv)
+		}
+		if send > 0 && unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, send) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, send)
+		}
+		return nil
+	})
+}
+
+// recvBuffer is the effective receive buffer as the kernel accounts it (twice what was asked for).
+func (s *socket) recvBuffer() int {
+	n := 0
+	_ = s.control(func(fd int) (err error) {
+		n, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+		return err
+	})
+	return n
+}
+
+// drops is the socket's drop counter, the one of SO_RXQ_OVFL and /proc/net/udp.
+func (s *socket) drops() uint64 {
+	const drops = 8              // SK_MEMINFO_DROPS
+	var mem [drops + 1]uint32    // struct of SO_MEMINFO
+	size := uint32(len(mem) * 4) // in, out
+	_ = s.control(func(fd int) error {
+		_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&mem)), uintptr(unsafe.Pointer(&size)), 0)
+		if e != 0 {
+			return e
+		}
+		return nil
+	})
+	return uint64(mem[drops])
+}
+
+// receive hands batches of datagrams to f until the socket fails.
+func (s *socket) receive(batch int, f func([][]byte)) error {
+	hdrs := make([]mmsghdr, batch)
+	iovs := make([]unix.Iovec, batch)
+	bufs := make([][]byte, batch)
+	got := make([][]byte, 0, batch)
+	for i := range hdrs {
+		bufs[i] = make([]byte, maxDatagram)
+		iovs[i].Base = &bufs[i][0]
+		iovs[i].SetLen(maxDatagram)
+		hdrs[i].hdr.Iov = &iovs[i]
+		hdrs[i].hdr.SetIovlen(1)
+	}
+	var n uintptr
+	var errno syscall.Errno
+	read := func(fd uintptr) bool {
+		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(batch), unix.MSG_DONTWAIT, 0, 0)
+		return errno != unix.EAGAIN
+	}
+	for {
+		if err := s.raw.Read(read); err != nil {
+			return err
+		}
+		switch errno {
+		case 0:
+		case unix.EINTR, unix.ECONNREFUSED, unix.ENOBUFS, unix.ENOMEM:
+			continue
+		default:
+			return fmt.Errorf("recvmmsg: %w", errno)
+		}
+		got = got[:0]
+		for i := range int(n) {
+			got = append(got, bufs[i][:hdrs[i].n])
+		}
+		f(got)
+	}
+}
+
+// sender is the scratch memory of one sendBatch.
+type sender struct {
+	hdrs  []mmsghdr
+	addrs []unix.RawSockaddrInet4
+	iovs  []unix.Iovec
+	ctl   [][24]byte
+}
+
+var senders = sync.Pool{New: func() any { return new(sender) }}
+
+// sendBatch sends every message in order with sendmmsg. It waits while the socket is full. The first error is returned
+// when all have been tried.
+func (s *socket) sendBatch(ms []outMsg) error {
+	sc := senders.Get().(*sender)
+	defer senders.Put(sc)
+	sc.fill(ms)
+	var first error
+	for done := 0; done < len(ms); {
+		n, errno, err := s.sendmmsg(sc.hdrs[done:])
+		if err != nil {
+			return err
+		}
+		done += n
+		switch {
+		case errno == 0:
+		case errno == unix.ENOBUFS || errno == unix.ENOMEM || errno == unix.EINTR:
+			pause(200 * time.Microsecond)
+		case ms[done].segment > 0 && (errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE):
+			s.noSegment.Store(true)
+			if err := s.sendBatch(unsegment(ms[done])); err != nil && first == nil {
+				first = err
+			}
+			done++
+		default:
+			if first == nil {
+				first = fmt.Errorf("send to %v: %w", ms[done].dst, errno)
+			}
+			done++
+		}
+	}
+	sc.clear()
+	return first
+}
+
+// sendmmsg sends some of hdrs and returns how many; errno is why it stopped before the end.
+func (s *socket) sendmmsg(hdrs []mmsghdr) (n int, errno syscall.Errno, err error) {
+	err = s.raw.Write(func(fd uintptr) bool {
+		var r uintptr
+		r, _, errno = unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(len(hdrs)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == 0 {
+			n = int(r)
+		}
+		return errno != unix.EAGAIN
+	})
+	return n, errno, err
+}
+
+func (sc *sender) fill(ms []outMsg) {
+	parts := 0
+	for i := range ms {
+		parts += len(ms[i].bufs)
+	}
+	if cap(sc.iovs) < parts {
+		sc.iovs = make([]unix.Iovec, parts)
+	}
+	if cap(sc.hdrs) < len(ms) {
+		sc.hdrs, sc.addrs, sc.ctl = make([]mmsghdr, len(ms)), make([]unix.RawSockaddrInet4, len(ms)), make([][24]byte, len(ms))
+	}
+	sc.hdrs, sc.iovs = sc.hdrs[:len(ms)], sc.iovs[:parts]
+	sc.addrs, sc.ctl = sc.addrs[:len(ms)], sc.ctl[:len(ms)]
+	k := 0
+	for i := range ms {
+		m := &ms[i]
+		fillAddr(&sc.addrs[i], m.dst)
+		h := &sc.hdrs[i]
+		*h = mmsghdr{}
+		h.hdr.Name = (*byte)(unsafe.Pointer(&sc.addrs[i]))
+		h.hdr.Namelen = unix.SizeofSockaddrInet4
+		first := k
+		for _, b := range m.bufs {
+			if len(b) > 0 {
+				sc.iovs[k].Base = &b[0]
+				sc.iovs[k].SetLen(len(b))
+				k++
+			}
+		}
+		h.hdr.Iov = &sc.iovs[first]
+		h.hdr.SetIovlen(k - first)
+		if m.segment > 0 {
+			c := (*unix.Cmsghdr)(unsafe.Pointer(&sc.ctl[i]))
+			c.Level, c.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+			c.SetLen(unix.CmsgLen(2))
+			*(*uint16)(unsafe.Pointer(&sc.ctl[i][unix.CmsgLen(0)])) = uint16(m.segment)
+			h.hdr.Control = &sc.ctl[i][0]
+			h.hdr.SetControllen(unix.CmsgSpace(2))
+		}
+	}
+}
+
+// clear drops the references to the payloads.
+func (sc *sender) clear() {
+	clear(sc.hdrs)
+	clear(sc.iovs)
+}
+
+func fillAddr(a *unix.RawSockaddrInet4, dst netip.AddrPort) {
+	a.Family = unix.AF_INET
+	p := dst.Port()
+	a.Port = p>>8 | p<<8 // network byte order; every Linux that Go releases for here is little-endian
+	a.Addr = dst.Addr().As4()
+}
+
+// unsegment splits a message for UDP_SEGMENT into its datagrams.
+func unsegment(m outMsg) []outMsg {
+	var out []outMsg
+	var cur []byte
+	for _, b := range m.bufs {
+		for len(b) > 0 {
+			n := min(len(b), m.segment-len(cur))
+			cur = append(cur, b[:n]...)
+			b = b[n:]
+			if len(cur) == m.segment {
+				out, cur = append(out, outMsg{dst: m.dst, bufs: [][]byte{cur}}), nil
+			}
+		}
+	}
+	if len(cur) > 0 {
+		out = append(out, outMsg{dst: m.dst, bufs: [][]byte{cur}})
+	}
+	return out
+}
+
+func (s *socket) segmentation() bool { return !s.noSegment.Load() }
+
+var _ net.Conn = (*socket)(nil)

@@ -1,0 +1,55 @@
+//go:build !linux
+
+package rtps
+
+// platformSocket has nothing to keep where datagrams are moved one by one.
+type platformSocket struct{}
+
+// setBuffers asks for socket buffers of the given sizes in bytes; 0 leaves one alone.
+func (s *socket) setBuffers(recv, send int) {
+	for n := recv; n >= 64<<10; n /= 2 { // some systems refuse what is over their limit instead of giving less
+		if s.SetReadBuffer(n) == nil {
+			break
+		}
+	}
+	if send > 0 {
+		_ = s.SetWriteBuffer(send)
+	}
+}
+
+func (s *socket) recvBuffer() int    { return 0 }
+func (s *socket) drops() uint64      { return 0 }
+func (s *socket) segmentation() bool { return false }
+
+// receive hands datagrams to f until the socket fails.
+func (s *socket) receive(_ int, f func([][]byte)) error {
+	buf := make([]byte, maxDatagram)
+	one := make([][]byte, 1)
+	for {
+		n, _, err := s.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			if transient(err) {
+				continue
+			}
+			return err
+		}
+		one[0] = buf[:n]
+		f(one)
+	}
+}
+
+// sendBatch sends every message; the first error is returned when all have been tried.
+func (s *socket) sendBatch(ms []outMsg) error {
+	var first error
+	var b []byte
+	for i := range ms {
+		b = b[:0]
+		for _, p := range ms[i].bufs {
+			b = append(b, p...)
+		}
+		if _, err := s.WriteToUDPAddrPort(b, ms[i].dst); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
