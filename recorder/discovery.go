@@ -1,0 +1,254 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/ros"
+)
+
+const (
+	minScanGap  = 5 * time.Millisecond   // between two looks at a graph that keeps changing
+	settleQuiet = 500 * time.Millisecond // a graph without changes for so long has settled
+	settleLimit = 3 * time.Second        // or it never does
+	retryPeriod = time.Second            // between two attempts to subscribe to the same topic
+	cdr         = "cdr"                  // the serialization format of what a node delivers
+)
+
+// discovery looks at the graph and subscribes to what is to be recorded. It belongs to one goroutine.
+type discovery struct {
+	r      *Recorder
+	graph  ros.Graph
+	filter *filter
+	known  map[string]*topic
+	failed map[string]time.Time // when subscribing failed last
+	warned map[string]bool
+	done   bool // every named topic is subscribed: only follow their publishers
+}
+
+// run looks at the graph at every change until ctx ends.
+func (d *discovery) run(ctx context.Context) {
+	d.r.emit(EventListening, slog.LevelInfo, "", "Listening for topics...")
+	if d.filter.regexOverridden {
+		d.r.emit(EventOther, slog.LevelWarn, "", "the regular expression is ignored since all topics are recorded")
+	}
+	if d.r.o.NoDiscovery {
+		if settle(ctx, d.graph) {
+			d.scan(d.graph.Topics())
+		}
+		return
+	}
+	for {
+		changed := d.graph.Changed()
+		began := time.Now()
+		d.scan(d.graph.Topics())
+		took := time.Since(began)
+		// A graph that changes all the time is looked at for a tenth of a core at most, a quiet one for a hundredth.
+		if !sleep(ctx, max(minScanGap, 10*took)) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-time.After(max(d.r.o.PollingInterval, 100*took)):
+		}
+	}
+}
+
+// settle waits until something is in the graph and it stays as it is for settleQuiet, at most settleLimit. It returns
+// false when ctx ends first.
+func settle(ctx context.Context, g ros.Graph) bool {
+	limit := time.NewTimer(settleLimit)
+	defer limit.Stop()
+	for {
+		changed := g.Changed()
+		var quiet <-chan time.Time
+		if slices.ContainsFunc(g.Topics(), func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }) {
+			quiet = time.After(settleQuiet)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-limit.C:
+			return true
+		case <-quiet:
+			return true
+		case <-changed:
+		}
+	}
+}
+
+func remote(e ros.Endpoint) bool { return !e.Local }
+
+// scan subscribes to the topics of the graph that are to be recorded and follows the publishers of those that are.
+func (d *discovery) scan(topics []ros.TopicInfo) {
+	for i := range topics {
+		info := &topics[i]
+		if t := d.known[info.Name]; t != nil {
+			d.follow(t, info)
+		} else if !d.done {
+			d.consider(info)
+		}
+	}
+	if d.filter.onlyNamed && !d.done && !d.r.o.NoDiscovery && len(d.r.missing()) == 0 {
+		d.done = true
+		d.r.emit(EventAllSubscribed, slog.LevelInfo, "", "All requested topics are subscribed. Stopping discovery...")
+	}
+}
+
+// consider subscribes to a topic if it is to be recorded.
+func (d *discovery) consider(info *ros.TopicInfo) {
+	typ := d.chooseType(info)
+	if typ == "" {
+		return
+	}
+	take, err := d.filter.takes(info.Name, typ)
+	if err != nil {
+		d.warn("regex "+info.Name, EventOther, info.Name, fmt.Sprintf("topic '%s' is left out: %v", info.Name, err))
+	}
+	if !take || time.Since(d.failed[info.Name]) < retryPeriod {
+		return
+	}
+	d.subscribe(info, typ)
+}
+
+// chooseType returns the type a topic is recorded with: that of most remote publishers, of those with equally many the
+// first by name; "" when there is no publisher and unpublished topics are not asked for.
+func (d *discovery) chooseType(info *ros.TopicInfo) string {
+	endpoints := info.Publishers
+	if !slices.ContainsFunc(endpoints, remote) {
+		if !d.r.o.IncludeUnpublished {
+			return ""
+		}
+		endpoints = info.Subscriptions
+	}
+	count := map[string]int{}
+	for i := range endpoints {
+		if remote(endpoints[i]) && endpoints[i].Topic.Type != "" {
+			count[endpoints[i].Topic.Type]++
+		}
+	}
+	best := ""
+	for typ, n := range count {
+		if n > count[best] || n == count[best] && (best == "" || typ < best) {
+			best = typ
+		}
+	}
+	return best
+}
+
+func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
+	r := d.r
+	t := &topic{name: info.Name, typ: typ, queue: r.queue, queued: r.queue.Topic(info.Name),
+		publishers: map[ros.EndpointID]bool{}, otherTypes: map[string]bool{}}
+	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: cdr}
+	if r.o.Definition != nil {
+		t.desc.Definition = r.o.Definition(typ)
+	}
+	t.addPublishers(info.Publishers, d.encodeQoS)
+	t.dirty.Store(true)
+
+	qos, ok := r.o.QoSOverrides[info.Name]
+	if !ok {
+		qos = ros.BestAvailableQoS()
+	}
+	r.addTopic(t) // before the first sample comes
+	sub, err := r.o.Node.Subscribe(ros.Topic{Name: info.Name, Type: typ, TypeHash: t.desc.TypeHash}, qos, t.handle)
+	if err != nil {
+		r.removeTopic(t)
+		d.failed[info.Name] = time.Now()
+		d.warn("subscribe "+info.Name, EventOther, info.Name, fmt.Sprintf("cannot subscribe to topic '%s', trying again: %v", info.Name, err))
+		return
+	}
+	t.mu.Lock()
+	t.sub = sub
+	t.mu.Unlock()
+	r.topicsChanged.Store(true)
+	d.known[info.Name] = t
+	r.emit(EventSubscribed, slog.LevelInfo, t.name, fmt.Sprintf("Subscribed to topic '%s'", t.name))
+	d.follow(t, info)
+}
+
+// follow takes over what is new about the publishers of a topic that is being recorded.
+func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
+	if t.addPublishers(info.Publishers, d.encodeQoS) {
+		d.r.topicsChanged.Store(true)
+	}
+	for i := range info.Publishers {
+		p := &info.Publishers[i]
+		if p.Local {
+			continue
+		}
+		if p.Topic.Type != t.typ {
+			if p.Topic.Type != "" && !t.otherTypes[p.Topic.Type] && len(t.otherTypes) < maxProfiles {
+				t.otherTypes[p.Topic.Type] = true
+				d.r.emit(EventTypeConflict, slog.LevelWarn, t.name,
+					fmt.Sprintf("topic '%s' has several types: recorded is %s, not recorded is %s", t.name, t.typ, p.Topic.Type))
+			}
+			continue
+		}
+		if hash := p.Topic.TypeHash; hash != "" && hash != t.desc.TypeHash && !t.otherHashes {
+			t.otherHashes = true
+			d.r.emit(EventTypeConflict, slog.LevelWarn, t.name,
+				fmt.Sprintf("publishers of topic '%s' have different definitions of %s: %s is stored, %s differs", t.name, t.typ, t.desc.TypeHash, hash))
+		}
+	}
+}
+
+// warn emits a warning once per key.
+func (d *discovery) warn(key string, kind EventKind, topic, text string) {
+	if !d.warned[key] {
+		d.warned[key] = true
+		d.r.emit(kind, slog.LevelWarn, topic, text)
+	}
+}
+
+// encodeQoS writes profiles as the bag's generation of rosbag2 does: with names, for Humble with numbers.
+func (d *discovery) encodeQoS(ps []bag.QoSProfile) string {
+	return bag.EncodeQoS(ps, d.r.o.Compat != plugin.CompatHumble)
+}
+
+// missing returns the named topics that are not subscribed and not excluded.
+func (r *Recorder) missing() []string {
+	var names []string
+	for _, n := range r.o.Topics {
+		if slices.Contains(r.o.ExcludeTopics, n) {
+			continue
+		}
+		if t := r.topicNamed(n); t == nil || t.subscription() == nil {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// missingText says what is not there, and what to look at when nothing is.
+func (r *Recorder) missingText(names []string, graph []ros.TopicInfo) string {
+	text := fmt.Sprintf("topic '%s' has not appeared", names[0])
+	if len(names) > 1 {
+		text = fmt.Sprintf("topics '%s' have not appeared", strings.Join(names, "', '"))
+	}
+	if !slices.ContainsFunc(graph, func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }) {
+		text += "; no publisher is visible at all: do domain id, discovery range and network interface agree?"
+	}
+	return text
+}
+
+// sleep waits for d. It returns false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

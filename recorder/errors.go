@@ -1,0 +1,75 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Errors that callers test for.
+var (
+	// ErrNothingRecorded says that the recording ended without a single message. The bag is there and valid.
+	ErrNothingRecorded = errors.New("no message was recorded")
+
+	// ErrDiskFull is what a *DiskFullError is.
+	ErrDiskFull = errors.New("disk is full")
+
+	// ErrMissingTopics is what a *MissingTopicsError is.
+	ErrMissingTopics = errors.New("topics never appeared")
+
+	// ErrGaveUp says that the storage did not finish in time (Options.StopTimeout) or that Abort was called. The bag
+	// is in the state a crash would leave: it opens, and what was not yet written is missing.
+	ErrGaveUp = errors.New("gave up waiting for the storage")
+
+	// ErrRunning says that Run was called twice.
+	ErrRunning = errors.New("recorder already ran")
+)
+
+// MissingTopicsError names the topics of Options.Topics that nobody published.
+type MissingTopicsError struct{ Topics []string }
+
+func (e *MissingTopicsError) Error() string {
+	return fmt.Sprintf("topics never appeared: %s", strings.Join(e.Topics, ", "))
+}
+
+// Is makes it an ErrMissingTopics.
+func (e *MissingTopicsError) Is(target error) bool { return target == ErrMissingTopics }
+
+// DiskFullError says that the disk has less space left than asked for. The recording was stopped in order.
+type DiskFullError struct {
+	Path string
+	Free int64 // bytes left
+	Need int64 // bytes that should be left
+	Err  error // the write error, when the disk filled up before the check saw it
+}
+
+func (e *DiskFullError) Error() string {
+	s := fmt.Sprintf("disk of %s is full: %s free, %s needed", e.Path, size(e.Free), size(e.Need))
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is makes it an ErrDiskFull.
+func (e *DiskFullError) Is(target error) bool { return target == ErrDiskFull }
+
+// Unwrap returns the write error, if there was one.
+func (e *DiskFullError) Unwrap() error { return e.Err }
+
+// size writes bytes for people, in powers of ten as disks are sold: "12.3 MB".
+func size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// seconds writes a duration for people: "3.2 s".
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -1,0 +1,159 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gobag/gobag/internal/fsx"
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/ros"
+)
+
+// Options configure a Recorder. Node and one selector (All, Topics, Regex, TopicTypes) are needed; all other fields may
+// be left zero.
+type Options struct {
+	Node ros.Node // not closed by the recorder
+
+	// The bag; see bag.WriterOptions.
+	Output         string // directory to create; "" = rosbag2_<local time> in the working directory, as rosbag2 does
+	Storage        string
+	Preset         string
+	Config         map[string]any
+	MaxBagSize     int64         // bytes; 0 = never split by size
+	MaxBagDuration time.Duration // 0 = never split by time
+	SyncInterval   time.Duration // 0 = 1 s
+	Compat         plugin.Compat
+	ROSDistro      string
+	CustomData     map[string]string // keys that start with "gobag." are refused
+
+	// What is recorded. A topic is recorded when a selector takes it and no exclusion matches; exclusions win, also over
+	// Topics, and need one of the selectors All, Regex and TopicTypes.
+	All                bool     // all topics, service events and action topics; hidden ones only with IncludeHidden
+	Topics             []string // exact names; a missing leading slash is added. Hidden topics named here are recorded
+	Regex              string   // ECMAScript, found anywhere in the topic's, service's or action's name; ignored with All
+	ExcludeRegex       string   // the same for exclusion
+	ExcludeTopics      []string // exact names of topics, services or actions
+	TopicTypes         []string // every topic of one of these types
+	ExcludeTopicTypes  []string
+	IncludeHidden      bool          // also topics with a name part that starts with "_"
+	IncludeUnpublished bool          // also topics that have only subscribers
+	NoDiscovery        bool          // look at the graph once, when it has settled, and never again
+	PollingInterval    time.Duration // longest time between two looks at the graph; 0 = 100 ms
+
+	// Subscriptions ask every publisher for the most it offers, unless the topic has an override here.
+	QoSOverrides map[string]ros.QoS
+
+	// Definition returns the text that a type was generated from, for storages that keep it; nil or an empty result
+	// stores none.
+	Definition func(typ string) plugin.Definition
+
+	// Limits.
+	MaxCacheSize int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
+	Priority     map[string]int // topics with a higher number are dropped later when the queue is full; default 0
+	Duration     time.Duration  // stop after this time; 0 = never
+	MaxMessages  uint64         // stop when this many are recorded, exactly; 0 = never
+	MinFreeSpace int64          // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
+	StopTimeout  time.Duration  // give up waiting for the storage at the end when it made no progress for so long; 0 = 30 s
+
+	Now     func() int64 // wall clock, ns since the Unix epoch, watched for steps; nil = the system's
+	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
+	OnEvent func(Event)  // called from goroutines of the recorder, one event at a time; must not block for long
+
+	// FreeSpace returns the bytes left on and the size of the file system that holds path; nil = ask the system.
+	FreeSpace func(path string) (free, total int64, err error)
+}
+
+const (
+	defaultPolling     = 100 * time.Millisecond
+	defaultStopTimeout = 30 * time.Second
+	reservedPrefix     = "gobag." // of custom data keys
+)
+
+func (o Options) withDefaults() Options {
+	if o.Output == "" {
+		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
+	}
+	o.Topics = absoluteNames(o.Topics)
+	o.ExcludeTopics = absoluteNames(o.ExcludeTopics)
+	if o.PollingInterval == 0 {
+		o.PollingInterval = defaultPolling
+	}
+	if o.MaxCacheSize == 0 {
+		o.MaxCacheSize = DefaultCacheSize()
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = defaultStopTimeout
+	}
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.FreeSpace == nil {
+		o.FreeSpace = fsx.Free
+	}
+	o.CustomData = maps.Clone(o.CustomData)
+	return o
+}
+
+// Validate returns everything that is wrong with the options, joined; nil if nothing is.
+func (o Options) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.Node == nil {
+		bad("options: no node")
+	}
+	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
+		bad("nothing to record: name topics, or ask for all, a regular expression or types")
+	}
+	if !o.All && o.Regex == "" && len(o.TopicTypes) == 0 &&
+		(o.ExcludeRegex != "" || len(o.ExcludeTopics) > 0 || len(o.ExcludeTopicTypes) > 0) {
+		bad("an exclusion needs something to exclude from: all, a regular expression or types")
+	}
+	for _, name := range slices.Concat(absoluteNames(o.Topics), absoluteNames(o.ExcludeTopics)) {
+		if err := ros.ValidName(name); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if _, err := newFilter(o); err != nil {
+		errs = append(errs, err)
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"polling interval", int64(o.PollingInterval)}, {"cache size", o.MaxCacheSize}, {"duration", int64(o.Duration)},
+		{"bag size", o.MaxBagSize}, {"bag duration", int64(o.MaxBagDuration)}, {"sync interval", int64(o.SyncInterval)},
+		{"stop timeout", int64(o.StopTimeout)},
+	} {
+		if n.value < 0 {
+			bad("%s must not be negative", n.name)
+		}
+	}
+	for key := range o.CustomData {
+		if strings.HasPrefix(key, reservedPrefix) {
+			bad("custom data %q: keys that start with %q are gobag's own", key, reservedPrefix)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// absoluteNames puts the slash in front of names that lack it and removes duplicates.
+func absoluteNames(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if n != "" && !strings.HasPrefix(n, "/") {
+			n = "/" + n
+		}
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,361 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
+)
+
+// Recorder records topics into one bag. Make one with New and call Run once; the other methods may be called from any
+// goroutine at any time.
+type Recorder struct {
+	o      Options
+	filter *filter
+
+	state   atomic.Int32
+	started atomic.Bool
+	start   time.Time
+	ended   atomic.Int64 // elapsed when the recording was over, ns
+	free    atomic.Int64
+	file    atomic.Pointer[string]
+	bag     atomic.Pointer[bag.Writer]
+	queue   *bag.Queue
+	clock   *clockWatch
+	busy    busy
+
+	progress      atomic.Uint64 // of the writer goroutine
+	topicsChanged atomic.Bool   // a topic has something to tell the bag
+
+	topicsMu sync.Mutex
+	topics   []*topic
+	byName   map[string]*topic
+
+	stopOnce sync.Once
+	stopped  chan struct{}
+	reason   StopReason // valid after stopped is closed
+	cause    error
+
+	abortOnce sync.Once
+	aborted   chan struct{}
+
+	eventMu sync.Mutex
+	onceMu  sync.Mutex
+	once    map[string]bool
+}
+
+// StopReason says why a recording ended.
+type StopReason string
+
+// The reasons for the end of a recording.
+const (
+	StopAsked    StopReason = "asked"    // the context ended
+	StopDuration StopReason = "duration" // Options.Duration
+	StopMessages StopReason = "messages" // Options.MaxMessages
+	StopDisk     StopReason = "disk"     // Options.MinFreeSpace
+	StopFailure  StopReason = "failure"  // the storage failed
+)
+
+// Result describes a finished recording.
+type Result struct {
+	Output   string
+	Reason   StopReason
+	Elapsed  time.Duration // from the opening of the bag to the end of the last subscription, monotonic
+	Messages uint64        // recorded
+	Bytes    uint64        // payload bytes recorded
+	Files    int
+	Ledger   bag.Ledger
+	Topics   []TopicSnapshot // by name
+	Missing  []string        // named topics that never appeared
+
+	ClockSteps []bag.ClockStep
+}
+
+// Lost sums the messages lost, by reason.
+func (r *Result) Lost() (wire, queue, storage uint64) {
+	for _, t := range r.Ledger.Topics {
+		wire += t.Lost.Wire
+		queue += t.Lost.Queue
+		storage += t.Lost.Storage
+	}
+	return wire, queue, storage
+}
+
+// Keys of the bag's custom data.
+const (
+	keyLedger     = "gobag.ledger"
+	keyState      = "gobag.state"
+	keyClockSteps = "gobag.clock_steps"
+
+	stateRecording = "recording"
+	stateClosed    = "closed"
+)
+
+// New checks the options. Nothing is created or subscribed before Run.
+func New(o Options) (*Recorder, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	r := &Recorder{o: o.withDefaults(), stopped: make(chan struct{}), aborted: make(chan struct{}),
+		byName: map[string]*topic{}, once: map[string]bool{}}
+	var err error
+	if r.filter, err = newFilter(r.o); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	return r, nil
+}
+
+// Output returns the directory of the bag.
+func (r *Recorder) Output() string { return r.o.Output }
+
+// Run records until ctx ends, a limit of the options is reached, the disk is nearly full or the storage fails; then it
+// stops in order: discovery, subscriptions, what is queued, the bag. It waits for all goroutines, unless the storage
+// makes no progress for Options.StopTimeout or Abort is called: then the error is ErrGaveUp and a goroutine may stay
+// behind in a call to the storage.
+//
+// The Result is valid with an error too, once the bag was opened. Errors: what bag.Create returns (plugin.ErrExists when
+// the directory is there), *DiskFullError, *MissingTopicsError, ErrNothingRecorded, ErrGaveUp, and those of the storage.
+// They can come joined; test with errors.Is.
+func (r *Recorder) Run(ctx context.Context) (Result, error) {
+	if !r.started.CompareAndSwap(false, true) {
+		return Result{}, ErrRunning
+	}
+	w, err := r.open(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("record %s: %w", r.o.Output, err)
+	}
+
+	written := make(chan error, 1)
+	go func() { written <- w.run() }()
+	work, stopWork := context.WithCancel(ctx)
+	watching, stopWatching := context.WithCancel(context.Background())
+	var workers, watchers sync.WaitGroup
+	d := &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, known: map[string]*topic{},
+		failed: map[string]time.Time{}, warned: map[string]bool{}}
+	workers.Go(func() { d.run(work) })
+	workers.Go(func() { r.watchDisk(work) })
+	watchers.Go(func() { r.watch(watching) })
+	watchers.Go(func() { r.watchClock(watching) })
+	r.emit(EventRecording, slog.LevelInfo, "", "Recording...")
+
+	r.waitForEnd(ctx)
+	stopWork()
+	workers.Wait()
+	r.closeSubscriptions()
+	r.ended.Store(int64(time.Since(r.start)))
+	r.state.Store(int32(StateStopping))
+	r.queue.Close()
+	err = r.waitForWriter(written)
+	stopWatching()
+	watchers.Wait()
+	r.state.Store(int32(StateClosed))
+	return r.finish(err)
+}
+
+// Abort stops the recording without waiting for what is queued. The bag is left as a crash would leave it.
+func (r *Recorder) Abort() {
+	r.stop(StopAsked, nil)
+	r.abortOnce.Do(func() { close(r.aborted) })
+}
+
+// open makes the bag and the queue.
+func (r *Recorder) open(ctx context.Context) (*writer, error) {
+	if r.o.MinFreeSpace >= 0 {
+		if err := r.checkDisk(existing(r.o.Output)); errors.Is(err, ErrDiskFull) {
+			return nil, err
+		}
+	}
+	custom := map[string]string{keyState: stateRecording}
+	for k, v := range r.o.CustomData {
+		custom[k] = v
+	}
+	w := &writer{r: r, byQueue: map[*bag.QueueTopic]*topic{}}
+	b, err := bag.Create(ctx, r.o.Output, bag.WriterOptions{
+		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
+		MaxBagDuration: r.o.MaxBagDuration, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat, ROSDistro: r.o.ROSDistro,
+		CustomData: custom, Logger: r.o.Logger,
+		OnSplit: func(closed, opened string) {
+			w.storeLedger(r.ledger())
+			r.file.Store(&opened)
+			r.emit(EventSplit, slog.LevelInfo, "", fmt.Sprintf("split: closed %s, opened %s", closed, opened))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.bag = b
+	if drv, err := plugin.Lookup(r.o.Storage); err == nil {
+		w.maxLen = drv.Features().MaxMessageSize
+	}
+	r.start = time.Now()
+	r.busy.start = r.start
+	r.clock = newClockWatch(r.o.Now, r.start)
+	r.queue = bag.NewQueue(bag.QueueOptions{MaxBytes: r.o.MaxCacheSize, Priority: r.o.Priority})
+	r.bag.Store(b)
+	r.state.Store(int32(StateRecording))
+	return w, nil
+}
+
+// existing returns path or the nearest directory above it that exists.
+func existing(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return path
+		}
+		path = up
+	}
+}
+
+// waitForEnd returns when the recording is to end.
+func (r *Recorder) waitForEnd(ctx context.Context) {
+	var limit <-chan time.Time
+	if r.o.Duration > 0 {
+		t := time.NewTimer(r.o.Duration)
+		defer t.Stop()
+		limit = t.C
+	}
+	select {
+	case <-ctx.Done():
+		r.stop(StopAsked, nil)
+	case <-limit:
+		r.stop(StopDuration, nil)
+	case <-r.stopped:
+	}
+}
+
+// stop ends the recording. The first call decides the reason.
+func (r *Recorder) stop(reason StopReason, cause error) {
+	r.stopOnce.Do(func() {
+		r.reason, r.cause = reason, cause
+		close(r.stopped)
+	})
+}
+
+// closeSubscriptions ends reception and takes over the transport's last counts.
+func (r *Recorder) closeSubscriptions() {
+	for _, t := range r.allTopics() {
+		sub := t.subscription()
+		if sub == nil {
+			continue
+		}
+		r.sampleWire(t)
+		if err := sub.Close(); err != nil {
+			r.emit(EventOther, slog.LevelWarn, t.name, fmt.Sprintf("closing the subscription to topic '%s': %v", t.name, err))
+		}
+		r.sampleWire(t) // what came between the two
+	}
+}
+
+// waitForWriter waits for the writer goroutine as long as it makes progress.
+func (r *Recorder) waitForWriter(written <-chan error) error {
+	t := time.NewTicker(r.o.StopTimeout)
+	defer t.Stop()
+	for last := r.progress.Load(); ; {
+		select {
+		case err := <-written:
+			return err
+		case <-r.aborted:
+			return ErrGaveUp
+		case <-t.C:
+			now := r.progress.Load()
+			if now == last {
+				return fmt.Errorf("%w: no progress for %s", ErrGaveUp, r.o.StopTimeout)
+			}
+			last = now
+		}
+	}
+}
+
+// finish puts the result together. err is that of the writer goroutine.
+func (r *Recorder) finish(err error) (Result, error) {
+	res := Result{Output: r.o.Output, Reason: r.reason, Elapsed: time.Duration(r.ended.Load()), Ledger: r.finalLedger(),
+		Missing: r.missing(), ClockSteps: r.clock.all(), Files: r.bag.Load().Stats().Files}
+	for _, t := range r.allTopics() {
+		ts := TopicSnapshot{Name: t.name, Type: t.typ, TopicLedger: res.Ledger.Topics[t.name], Bytes: t.bytes.Load()}
+		if s := res.Elapsed.Seconds(); s > 0 {
+			ts.Rate, ts.ByteRate = float64(ts.Received)/s, float64(ts.Bytes)/s
+		}
+		res.Topics = append(res.Topics, ts)
+		res.Messages += ts.Recorded
+		res.Bytes += ts.Bytes
+	}
+	sort.Slice(res.Topics, func(i, j int) bool { return res.Topics[i].Name < res.Topics[j].Name })
+	err = errors.Join(r.cause, err)
+	if err == nil && len(res.Missing) > 0 {
+		err = &MissingTopicsError{res.Missing}
+	}
+	if res.Messages == 0 {
+		err = errors.Join(err, ErrNothingRecorded)
+	}
+	r.emit(EventStopped, slog.LevelInfo, "", "Recording stopped")
+	if err != nil {
+		return res, fmt.Errorf("record %s: %w", r.o.Output, err)
+	}
+	return res, nil
+}
+
+// setJSON puts a value into the bag's custom data.
+func (r *Recorder) setJSON(key string, v any) {
+	text, err := json.Marshal(v)
+	if w := r.bag.Load(); err == nil && w != nil {
+		w.SetCustomData(key, string(text))
+	}
+}
+
+// emitOnce emits an event once per key.
+func (r *Recorder) emitOnce(key string, kind EventKind, level slog.Level, topic, text string) {
+	r.onceMu.Lock()
+	said := r.once[key]
+	r.once[key] = true
+	r.onceMu.Unlock()
+	if !said {
+		r.emit(kind, level, topic, text)
+	}
+}
+
+func (r *Recorder) addTopic(t *topic) {
+	r.topicsMu.Lock()
+	defer r.topicsMu.Unlock()
+	r.topics = append(r.topics, t) // readers keep their own length
+	r.byName[t.name] = t
+}
+
+func (r *Recorder) removeTopic(t *topic) {
+	r.topicsMu.Lock()
+	defer r.topicsMu.Unlock()
+	delete(r.byName, t.name)
+	var rest []*topic
+	for _, o := range r.topics {
+		if o != t {
+			rest = append(rest, o)
+		}
+	}
+	r.topics = rest
+}
+
+// allTopics returns the topics in the order they were found. The slice is never changed.
+func (r *Recorder) allTopics() []*topic {
+	r.topicsMu.Lock()
+	defer r.topicsMu.Unlock()
+	return r.topics
+}
+
+func (r *Recorder) topicNamed(name string) *topic {
+	r.topicsMu.Lock()
+	defer r.topicsMu.Unlock()
+	return r.byName[name]
+}

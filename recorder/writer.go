@@ -1,0 +1,222 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
+)
+
+const (
+	chunkSize    = 1024                   // messages handed to the bag at a time; bounds the scratch below
+	writerTick   = 200 * time.Millisecond // topics that have no messages reach the bag within this
+	ledgerPeriod = 2 * time.Second        // between two updates of the ledger in the bag
+)
+
+// writer is the goroutine that owns the bag: it alone adds topics, writes and closes.
+type writer struct {
+	r      *Recorder
+	bag    *bag.Writer
+	maxLen int64 // the largest message the storage takes; 0 = any
+
+	byQueue map[*bag.QueueTopic]*topic
+	msgs    []plugin.Message // scratch
+	topics  []*topic         // of msgs, scratch
+
+	total      uint64 // messages recorded
+	failed     error  // the bag takes nothing more
+	nextLedger time.Time
+	ledgerText string
+}
+
+// run takes what is queued and writes it until the queue is closed and empty, then closes the bag. The error is that of
+// the bag; one that run met while recording has stopped the recorder already.
+func (w *writer) run() error {
+	w.msgs = make([]plugin.Message, 0, chunkSize)
+	w.topics = make([]*topic, 0, chunkSize)
+	w.nextLedger = time.Now()
+	var entries []bag.Entry
+	ctx, cancel := context.WithTimeout(context.Background(), writerTick)
+	for {
+		if ctx.Err() != nil {
+			w.tick()
+			cancel()
+			ctx, cancel = context.WithTimeout(context.Background(), writerTick)
+		}
+		var err error
+		entries, err = w.r.queue.Take(ctx, entries[:0])
+		for rest := entries; len(rest) > 0; {
+			chunk := rest[:min(chunkSize, len(rest))]
+			rest = rest[len(chunk):]
+			w.write(chunk)
+			w.r.queue.Done(chunk)
+			w.r.progress.Add(1)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+	}
+	cancel()
+	return w.close()
+}
+
+// tick does what is due from time to time: topics that were found or changed and have no new message, the ledger.
+func (w *writer) tick() {
+	if w.failed != nil {
+		return
+	}
+	if w.r.topicsChanged.Swap(false) {
+		for _, t := range w.r.allTopics() {
+			if t.dirty.Load() {
+				if err := w.addTopic(t); err != nil {
+					w.fail(err)
+					return
+				}
+			}
+		}
+	}
+	if now := time.Now(); !now.Before(w.nextLedger) {
+		w.nextLedger = now.Add(ledgerPeriod)
+		w.storeLedger(w.r.ledger())
+	}
+}
+
+// write hands a chunk to the bag and counts each message of it as recorded, refused or surplus.
+func (w *writer) write(chunk []bag.Entry) {
+	w.r.lookAtClock()
+	w.msgs, w.topics = w.msgs[:0], w.topics[:0]
+	for i := range chunk {
+		e := &chunk[i]
+		t := w.topic(e.Topic)
+		switch {
+		case w.full():
+			t.surplus.Add(1)
+			continue
+		case w.failed != nil:
+			t.refused.Add(1)
+			continue
+		case w.maxLen > 0 && int64(len(e.Data)) > w.maxLen:
+			t.refused.Add(1)
+			w.r.emitOnce("too large "+t.name, EventStorage, slog.LevelError, t.name,
+				fmt.Sprintf("message of %d bytes on topic '%s' is larger than the storage takes (%d bytes); it is lost and counted", len(e.Data), t.name, w.maxLen))
+			continue
+		case t.id == 0 || t.dirty.Load() || int(e.Source) > t.stored:
+			if err := w.addTopic(t); err != nil {
+				w.fail(err)
+				t.refused.Add(1)
+				continue
+			}
+		}
+		w.msgs = append(w.msgs, plugin.Message{Topic: t.id, RecvTime: e.RecvTime, SendTime: e.SendTime, Source: e.Source,
+			Seq: e.Seq, Order: e.Order, Data: e.Data})
+		w.topics = append(w.topics, t)
+	}
+	w.flush()
+}
+
+// full says that as many messages are recorded, or about to be, as were asked for.
+func (w *writer) full() bool {
+	return w.r.o.MaxMessages > 0 && w.total+uint64(len(w.msgs)) >= w.r.o.MaxMessages
+}
+
+// flush writes the scratch. After an error of the bag the messages before the one that failed are recorded.
+func (w *writer) flush() {
+	if len(w.msgs) == 0 {
+		return
+	}
+	written := len(w.msgs)
+	if w.failed != nil { // a topic could not be added while the chunk was put together
+		written = 0
+	} else {
+		before := w.bag.Stats().Messages
+		w.r.busy.begin()
+		err := w.bag.Write(w.msgs)
+		w.r.busy.end()
+		if err != nil {
+			written = int(min(uint64(written), w.bag.Stats().Messages-before))
+			w.fail(err)
+		}
+	}
+	for i, t := range w.topics {
+		if i < written {
+			t.recorded.Add(1)
+			t.bytes.Add(uint64(len(w.msgs[i].Data)))
+		} else {
+			t.refused.Add(1)
+		}
+	}
+	clear(w.msgs) // the payloads go back to their owner
+	w.total += uint64(written)
+	if w.r.o.MaxMessages > 0 && w.total >= w.r.o.MaxMessages {
+		w.r.stop(StopMessages, nil)
+	}
+}
+
+// topic returns the topic of a queued entry.
+func (w *writer) topic(q *bag.QueueTopic) *topic {
+	if n := len(w.topics); n > 0 && w.topics[n-1].queued == q {
+		return w.topics[n-1]
+	}
+	t := w.byQueue[q]
+	if t == nil {
+		for _, t := range w.r.allTopics() {
+			w.byQueue[t.queued] = t
+		}
+		t = w.byQueue[q]
+	}
+	return t
+}
+
+// addTopic tells the bag about a topic, or what is new about it.
+func (w *writer) addTopic(t *topic) error {
+	d := t.describe()
+	w.r.busy.begin()
+	id, err := w.bag.AddTopic(d)
+	w.r.busy.end()
+	if err != nil {
+		return err
+	}
+	t.id, t.stored = id, len(d.Sources)
+	return nil
+}
+
+// fail notes that the bag takes nothing more and stops the recording. Messages that still come are counted as lost.
+func (w *writer) fail(err error) {
+	w.failed = err
+	w.r.emit(EventStorage, slog.LevelError, "", fmt.Sprintf("writing failed, recording stops: %v", err))
+	w.r.stop(StopFailure, w.r.diskError(err))
+}
+
+// storeLedger puts the ledger into the bag's custom data.
+func (w *writer) storeLedger(l bag.Ledger) {
+	text, err := json.Marshal(l)
+	if err != nil || string(text) == w.ledgerText {
+		return
+	}
+	w.ledgerText = string(text)
+	w.bag.SetCustomData(keyLedger, w.ledgerText)
+}
+
+// close stores the last state and closes the bag.
+func (w *writer) close() error {
+	w.r.busy.begin()
+	defer w.r.busy.end()
+	if w.failed == nil { // topics found at the last moment
+		w.r.topicsChanged.Store(true)
+		w.nextLedger = time.Now().Add(time.Hour)
+		w.tick()
+	}
+	w.storeLedger(w.r.finalLedger())
+	w.bag.SetCustomData(keyState, stateClosed)
+	err := w.bag.Close()
+	if w.failed != nil {
+		return nil // reported already; Close repeats it
+	}
+	return err
+}
