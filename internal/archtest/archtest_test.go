@@ -50,7 +50,7 @@ var table = map[string]rule{
 	"internal/ecmare":   {third: []string{"github.com/dlclark/regexp2"}},
 	"internal/netsim":   {own: []string{"rtps/wire"}},
 	"internal/archtest": {},
-	"interop/...":       {own: []string{everything}},
+	"interop/...":       {own: []string{everything}, third: []string{"golang.org/x/sys"}},
 	"examples/...":      {own: []string{everything}},
 }
 

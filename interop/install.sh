@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs what the peers and the tests in this folder need: Debian packages and one npm package (into node/). Quick when
+# everything is there. Uses apt-get as root, or through sudo; otherwise it says what is missing.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+packages=(gcc libc6-dev make cyclonedds-dev cyclonedds-tools tshark iproute2 e2fsprogs util-linux sqlite3 nodejs
+  qemu-user-static nbdkit libnbd-bin fuse3)
+
+missing=()
+for p in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$p")
+done
+command -v npm >/dev/null || missing+=(npm) # nodejs of other sources brings its own
+
+if [ ${#missing[@]} -gt 0 ]; then
+  sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "install: these packages are missing, and this is neither root nor is there sudo: ${missing[*]}" >&2
+      exit 1
+    fi
+    sudo=(sudo)
+  fi
+  if ! command -v apt-get >/dev/null; then
+    echo "install: no apt-get here; the tests need (Debian's names): ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "install: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# The lock file names no registry: npm takes the configured one.
+if ! cmp -s node/package-lock.json node/node_modules/.installed-lock.json; then
+  (cd node && npm ci --silent --no-fund --no-audit)
+  cp node/package-lock.json node/node_modules/.installed-lock.json
+fi

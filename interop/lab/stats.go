@@ -1,0 +1,19 @@
+//go:build linux
+
+package lab
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Quantile returns the q-quantile (0…1) of values, nearest rank; the zero value where there are none.
+func Quantile[T cmp.Ordered](values []T, q float64) T {
+	var zero T
+	if len(values) == 0 {
+		return zero
+	}
+	v := slices.Clone(values)
+	slices.Sort(v)
+	return v[int(q*float64(len(v)-1)+0.5)]
+}

@@ -1,0 +1,102 @@
+//go:build linux
+
+package lab
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is a message type of the peers.
+type Kind string
+
+// The message types that the peers speak.
+const (
+	String Kind = "string"
+	Imu    Kind = "imu"
+	Image  Kind = "image"
+	Blob   Kind = "blob"
+)
+
+// Type is the ROS name of the type.
+func (k Kind) Type() string {
+	switch k {
+	case String:
+		return "std_msgs/msg/String"
+	case Imu:
+		return "sensor_msgs/msg/Imu"
+	case Image:
+		return "sensor_msgs/msg/Image"
+	default:
+		return "load_msgs/msg/Blob"
+	}
+}
+
+// Topic is what a peer publishes or subscribes. The zero value of a field is the peer's default: reliable, volatile,
+// KEEP_ALL.
+type Topic struct {
+	Kind           Kind
+	Name           string  // "/chatter"
+	Instances      int     // topics /name_0 …; 0 = one without suffix
+	Hz             float64 // 0 = at once
+	Count          int     // 0 = no end
+	Size           int     // payload bytes of string, image and blob; string 0 = varying
+	BestEffort     bool
+	TransientLocal bool
+	Depth          int // 0 = KEEP_ALL
+	BlockMS        int // longest blocking of a write; 0 = 10 s
+	Early          bool
+	Hash           string
+	Partition      string
+}
+
+// Arg is the topic in the peers' command line.
+func (t Topic) Arg() string {
+	f := []string{"type=" + string(t.Kind), "topic=" + t.Name, fmt.Sprintf("hz=%g", t.Hz)}
+	add := func(on bool, format string, v any) {
+		if on {
+			f = append(f, fmt.Sprintf(format, v))
+		}
+	}
+	add(t.Instances > 0, "n=%d", t.Instances)
+	add(t.Count > 0, "count=%d", t.Count)
+	add(t.Size > 0, "size=%d", t.Size)
+	add(t.BestEffort, "rel=%s", "best_effort")
+	add(t.TransientLocal, "dur=%s", "transient_local")
+	add(t.Depth > 0, "depth=%d", t.Depth)
+	add(t.BlockMS > 0, "block_ms=%d", t.BlockMS)
+	add(t.Early, "early=%d", 1)
+	add(t.Hash != "", "hash=%s", t.Hash)
+	add(t.Partition != "", "part=%s", t.Partition)
+	return strings.Join(f, ",")
+}
+
+// Args are the peers' arguments for several topics.
+func Args(topics []Topic) []string {
+	var args []string
+	for _, t := range topics {
+		args = append(args, "-t", t.Arg())
+	}
+	return args
+}
+
+// Names returns the names of all topics, instances written out.
+func Names(topics []Topic) []string {
+	var names []string
+	for _, t := range topics {
+		names = append(names, t.Names()...)
+	}
+	return names
+}
+
+// Names returns the topic's names, one an instance.
+func (t Topic) Names() []string {
+	if t.Instances == 0 {
+		return []string{t.Name}
+	}
+	names := make([]string, t.Instances)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s_%d", t.Name, i)
+	}
+	return names
+}
