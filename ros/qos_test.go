@@ -65,9 +65,11 @@ func must[T any](v T, err error) T {
 }
 
 func TestQoSString(t *testing.T) {
-	q := profile(func(q *ros.QoS) { q.Deadline, q.Liveliness, q.LivelinessLeaseDuration = time.Second, ros.ManualByTopic, 2*time.Second })
+	q := profile(func(q *ros.QoS) {
+		q.Deadline, q.Liveliness, q.LivelinessLeaseDuration = time.Second, ros.ManualByTopic, 2*time.Second
+	})
 	for want, q := range map[string]ros.QoS{
-		"reliable, volatile, keep_last 10": ros.DefaultQoS(),
+		"reliable, volatile, keep_last 10":                                         ros.DefaultQoS(),
 		"reliable, volatile, keep_last 10, deadline 1s, manual_by_topic, lease 2s": q,
 		"system_default, system_default, system_default":                           {},
 	} {
@@ -126,7 +128,9 @@ func TestAdaptQoS(t *testing.T) {
 	depth := func(q ros.QoS, n int) ros.QoS { q.Depth = n; return q }
 	keepAll := func(q ros.QoS) ros.QoS { q.History, q.Depth = ros.KeepAll, 0; return q }
 	def := ros.DefaultQoS()
-	limits := profile(func(q *ros.QoS) { q.Deadline, q.Lifespan, q.Liveliness, q.LivelinessLeaseDuration = 1, 2, ros.ManualByTopic, 3 })
+	limits := profile(func(q *ros.QoS) {
+		q.Deadline, q.Lifespan, q.Liveliness, q.LivelinessLeaseDuration = 1, 2, ros.ManualByTopic, 3
+	})
 	cases := []struct {
 		name   string
 		offers []ros.QoS

@@ -45,7 +45,8 @@ type TopicInfo struct {
 
 // Graph is what a node knows of the network. Safe for concurrent use.
 type Graph interface {
-	// Topics returns a snapshot sorted by name, our own endpoints included (Endpoint.Local).
+	// Topics returns a snapshot sorted by name, our own endpoints included (Endpoint.Local). It may be shared with other
+	// callers: do not modify it.
 	Topics() []TopicInfo
 
 	// Changed returns a channel that is closed at the next change after this call. Take it before Topics, so that no
