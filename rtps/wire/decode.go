@@ -62,8 +62,9 @@ func Decode(datagram []byte, h Handler) error { return new(Decoder).Decode(datag
 //
 // What h is given is checked: sequence numbers lie in 1..MaxSeq (Gap.Start and set bases too; an AckNack's Base may
 // also be 0 with an empty set), sets have at most 256 bits and none beyond NumBits, a Heartbeat has First ≥ 1 and
-// Last ≥ First-1, a DataFrag is consistent in itself and has all its bytes. Ranges are not bounded: a Gap may span 2^62
-// sequence numbers and a DataFrag may claim a sample of 4 GiB.
+// Last ≥ First-1, a Gap has Start ≤ Set.Base, a DataFrag is consistent in itself and has all its bytes. Ranges are not
+// bounded: a Gap may span 2^62 sequence numbers and a DataFrag may claim a sample of 4 GiB. Nor are entity ids looked
+// at: a DATA may name a reader where a writer belongs.
 func (d *Decoder) Decode(datagram []byte, h Handler) error {
 	if len(datagram) < HeaderSize || string(datagram[:4]) != "RTPS" {
 		return ErrNotRTPS

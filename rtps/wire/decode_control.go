@@ -39,6 +39,7 @@ func (d *Decoder) decodeGap(s *submessage) (what string) {
 	if !validSeq(g.Set.Base) {
 		return badSeq("base", g.Set.Base)
 	}
+	g.Start = min(g.Start, g.Set.Base) // an interval that ends before it begins is empty, as Cyclone DDS reads it
 	return s.bits(&g.Set.NumBits, &g.Set.Bits)
 }
 

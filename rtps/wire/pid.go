@@ -92,9 +92,9 @@ func (l *list) next() bool {
 	return true
 }
 
-// unknown handles a parameter that nobody wanted. Those of vendors are theirs alone.
+// unknown handles a parameter that nobody wanted.
 func (l *list) unknown() {
-	if l.p.ID&cdr.PIDVendorSpecific == 0 && l.p.ID&cdr.PIDMustUnderstand != 0 {
+	if l.p.ID&cdr.PIDMustUnderstand != 0 {
 		l.err = fmt.Errorf("parameter 0x%04x: %w", l.p.ID, ErrMustUnderstand)
 	}
 }

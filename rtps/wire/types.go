@@ -40,20 +40,26 @@ type DataFrag struct {
 	Size           uint16 // bytes of a fragment
 	SampleSize     uint32 // bytes of the whole payload, encapsulation header included
 	InlineQoS      InlineQoS
-	Payload        []byte // the fragments' bytes; may be longer than needed by padding
+	Payload        []byte // the fragments' bytes, all of them and no padding
 	Key            bool
 }
 
 // InlineQoS is what we use of the inline parameters of DATA and DATA_FRAG.
 type InlineQoS struct {
 	Present     bool
-	Status      uint32 // STATUS_INFO: 1 dispose, 2 unregister, 3 both
+	Status      uint32 // STATUS_INFO: StatusDisposed, StatusUnregistered or both
 	HasKeyHash  bool
 	KeyHash     GUID
 	HasRelated  bool // RELATED_SAMPLE_IDENTITY
 	RelatedGUID GUID
 	RelatedSeq  int64
 }
+
+// Bits of InlineQoS.Status.
+const (
+	StatusDisposed     = 1
+	StatusUnregistered = 2
+)
 
 // SeqSet is a set of sequence numbers: bit i (most significant first) stands for Base+i.
 type SeqSet struct {
