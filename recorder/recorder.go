@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,16 +90,6 @@ func (r *Result) Lost() (wire, queue, storage uint64) {
 	return wire, queue, storage
 }
 
-// Keys of the bag's custom data.
-const (
-	keyLedger     = "gobag.ledger"
-	keyState      = "gobag.state"
-	keyClockSteps = "gobag.clock_steps"
-
-	stateRecording = "recording"
-	stateClosed    = "closed"
-)
-
 // New checks the options. Nothing is created or subscribed before Run.
 func New(o Options) (*Recorder, error) {
 	if err := o.Validate(); err != nil {
@@ -175,7 +164,7 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 			return nil, err
 		}
 	}
-	custom := map[string]string{keyState: stateRecording}
+	custom := map[string]string{bag.KeyState: bag.StateRecording}
 	for k, v := range r.o.CustomData {
 		custom[k] = v
 	}
@@ -306,14 +295,6 @@ func (r *Recorder) finish(err error) (Result, error) {
 		return res, fmt.Errorf("record %s: %w", r.o.Output, err)
 	}
 	return res, nil
-}
-
-// setJSON puts a value into the bag's custom data.
-func (r *Recorder) setJSON(key string, v any) {
-	text, err := json.Marshal(v)
-	if w := r.bag.Load(); err == nil && w != nil {
-		w.SetCustomData(key, string(text))
-	}
 }
 
 // emitOnce emits an event once per key.

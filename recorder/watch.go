@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/gobag/gobag/bag"
 )
 
 const (
@@ -157,7 +159,7 @@ func (r *Recorder) lookAtClock() {
 	if !stepped {
 		return
 	}
-	r.storeClockSteps()
+	r.bag.Load().SetCustomData(bag.KeyClockSteps, bag.EncodeClockSteps(r.clock.all()))
 	r.emit(EventClockStep, slog.LevelWarn, "", fmt.Sprintf("the wall clock was set from %s to %s (%+.3f s)",
 		wallText(step.Before), wallText(step.After), float64(step.After-step.Before)/1e9))
 }
@@ -222,6 +224,3 @@ func (r *Recorder) diskError(err error) error {
 	}
 	return err
 }
-
-// storeClockSteps puts the steps of the wall clock into the bag's custom data.
-func (r *Recorder) storeClockSteps() { r.setJSON(keyClockSteps, r.clock.all()) }

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -195,12 +194,10 @@ func (w *writer) fail(err error) {
 
 // storeLedger puts the ledger into the bag's custom data.
 func (w *writer) storeLedger(l bag.Ledger) {
-	text, err := json.Marshal(l)
-	if err != nil || string(text) == w.ledgerText {
-		return
+	if text := l.Encode(); text != w.ledgerText {
+		w.ledgerText = text
+		w.bag.SetCustomData(bag.KeyLedger, text)
 	}
-	w.ledgerText = string(text)
-	w.bag.SetCustomData(keyLedger, w.ledgerText)
 }
 
 // close stores the last state and closes the bag.
@@ -213,7 +210,7 @@ func (w *writer) close() error {
 		w.tick()
 	}
 	w.storeLedger(w.r.finalLedger())
-	w.bag.SetCustomData(keyState, stateClosed)
+	w.bag.SetCustomData(bag.KeyState, bag.StateClosed)
 	err := w.bag.Close()
 	if w.failed != nil {
 		return nil // reported already; Close repeats it

@@ -1,0 +1,79 @@
+package player
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/ros"
+)
+
+// maxLatched bounds how many messages of a latched topic are looked up before the start.
+const maxLatched = 100
+
+// playLatched publishes, before a playback that begins after the start of the bag, what transient-local publishers would
+// still have served at that moment: per topic the last messages, as many as were kept. Without them a subscriber would
+// never see a map or static transforms published before the start offset.
+func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
+	if p.o.StartOffset == 0 || p.start == math.MinInt64 {
+		return nil
+	}
+	for _, pub := range pubs {
+		if pub.qos.Durability != ros.TransientLocal {
+			continue
+		}
+		keep := maxLatched
+		if pub.qos.History == ros.KeepLast {
+			keep = max(1, min(keep, pub.qos.Depth))
+		}
+		last, err := p.lastBefore(ctx, pub, keep)
+		if err != nil {
+			return err
+		}
+		for _, data := range last {
+			if err := p.publish(item{pub: pub, data: data}); err != nil {
+				return err
+			}
+		}
+		if len(last) > 0 {
+			p.emit(EventOther, slog.LevelInfo, pub.from, fmt.Sprintf("topic '%s' is latched: %s from before the start published",
+				pub.from, plural(uint64(len(last)), "message")))
+		}
+	}
+	return nil
+}
+
+// lastBefore returns copies of the last messages of a publication before the start, oldest first: at most keep, and no
+// more bytes than are read ahead.
+func (p *Player) lastBefore(ctx context.Context, pub *publication, keep int) ([][]byte, error) {
+	it, err := p.o.Bag.Messages(plugin.Query{Topics: pub.ids, Range: &plugin.TimeRange{Start: math.MinInt64, End: p.start - 1}})
+	if err != nil {
+		return nil, fmt.Errorf("read bag before the start: %w", err)
+	}
+	defer it.Close()
+	var last [][]byte
+	var bytes int64
+	var m plugin.Message
+	for {
+		switch err := it.Next(&m); {
+		case errors.Is(err, io.EOF):
+			return last, nil
+		case err != nil:
+			return nil, fmt.Errorf("read bag before the start: %w", err)
+		case ctx.Err() != nil:
+			return nil, nil
+		}
+		var buf []byte // of the oldest, used again
+		for len(last) > 0 && (len(last) >= keep || bytes+int64(len(m.Data)) > p.o.ReadAheadBytes) {
+			buf = last[0]
+			bytes -= int64(len(buf))
+			last = last[1:]
+		}
+		last = append(last, append(buf[:0], m.Data...))
+		bytes += int64(len(m.Data))
+	}
+}

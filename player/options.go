@@ -1,0 +1,119 @@
+package player
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/ros"
+)
+
+// Options configure a Player. Node and Bag are needed; all other fields may be left zero (which waits for all
+// acknowledgements at the end, see WaitAcked).
+type Options struct {
+	Node ros.Node    // not closed by the player
+	Bag  *bag.Reader // not closed by the player
+
+	Rate float64 // bag seconds per second; 0 = 1. A huge rate plays without waiting
+	Loop bool    // begin again at the end, until stopped
+
+	// What is played. With Topics or Regex only what one of them names; exclusions win. Names are those in the bag; a
+	// missing leading slash is added.
+	Topics        []string
+	ExcludeTopics []string
+	Regex         string // ECMAScript; must match the whole name, as in rosbag2's play
+	ExcludeRegex  string
+
+	Remap []string // "/a:=/b": publish /a as /b
+
+	StartOffset      time.Duration // skip this much bag time at the start
+	PlaybackDuration time.Duration // stop after this much bag time; 0 or negative = at the end
+	Delay            time.Duration // wait once before the first message
+
+	ReadAhead      int   // messages read ahead; 0 = 1000
+	ReadAheadBytes int64 // memory for them; 0 = 64 MiB. A larger single message is played all the same
+
+	// WaitAcked says how long to wait at the end until reliable subscriptions have acknowledged everything: 0 = for
+	// ever, negative = not at all.
+	WaitAcked time.Duration
+
+	// DiscoveryWait is the longest wait before the first message for the graph to settle and for subscriptions that are
+	// there already to be matched; 0 = 2 s, negative = none. The wait usually ends after half a second.
+	DiscoveryWait time.Duration
+
+	StartPaused bool
+	AllowLive   bool // publish topics too that somebody else publishes right now
+
+	QoSOverrides map[string]ros.QoS // offered instead of the recorded profile, by name in the bag or after Remap
+
+	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
+	OnEvent func(Event)  // called from goroutines of the player, one event at a time; must not block
+}
+
+const (
+	defaultReadAhead      = 1000
+	defaultReadAheadBytes = 64 << 20
+	defaultDiscoveryWait  = 2 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Rate == 0 {
+		o.Rate = 1
+	}
+	if o.ReadAhead == 0 {
+		o.ReadAhead = defaultReadAhead
+	}
+	if o.ReadAheadBytes == 0 {
+		o.ReadAheadBytes = defaultReadAheadBytes
+	}
+	if o.DiscoveryWait == 0 {
+		o.DiscoveryWait = defaultDiscoveryWait
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Validate returns everything that is wrong with the options, joined; nil if nothing is.
+func (o Options) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.Node == nil {
+		bad("options: no node")
+	}
+	if o.Bag == nil {
+		bad("options: no bag")
+	}
+	if o.Rate != 0 {
+		if err := checkRate(o.Rate); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if o.StartOffset < 0 {
+		bad("start offset must not be negative")
+	}
+	if o.Delay < 0 {
+		bad("delay must not be negative")
+	}
+	if o.ReadAhead < 0 || o.ReadAheadBytes < 0 {
+		bad("read-ahead must not be negative")
+	}
+	if _, err := parseRemaps(o.Remap); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := newFilter(o); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func checkRate(r float64) error {
+	if !(r > 0) || math.IsInf(r, 0) {
+		return fmt.Errorf("rate %v: it must be more than 0", r)
+	}
+	return nil
+}

@@ -1,0 +1,341 @@
+package player
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobag/gobag/plugin"
+)
+
+// Player plays one bag. Make one with New and call Run once; the other methods may be called from any goroutine at any
+// time.
+type Player struct {
+	o      Options
+	filter *filter
+	remaps []remap
+	clock  *clock
+	start  int64 // bag stamps: where playback begins and ends, ns
+	end    int64
+
+	state    atomic.Int32
+	started  atomic.Bool
+	step     chan struct{} // PlayNext asks for one message
+	lateness histogram
+	played   atomic.Uint64
+	bytes    atomic.Uint64
+	loops    atomic.Uint64
+	starved  atomic.Uint64
+
+	mu      sync.Mutex
+	skipped []Skipped
+	eventMu sync.Mutex
+
+	nextStarved, nextGap time.Time // of the goroutine of Run
+}
+
+type counter struct{ messages, bytes atomic.Uint64 }
+
+// Result describes a finished playback.
+type Result struct {
+	Played   uint64 // messages published
+	Bytes    uint64 // payload bytes published
+	Loops    uint64 // times the bag was begun again
+	Elapsed  time.Duration
+	Lateness Lateness
+	Starved  uint64 // messages that were late because reading did not keep up
+	Unacked  int    // messages that reliable subscriptions had not acknowledged at the end
+	Dropped  uint64 // messages given up before a reliable subscription had acknowledged them
+	Topics   []TopicResult
+	Skipped  []Skipped
+}
+
+// TopicResult is what was published of one topic.
+type TopicResult struct {
+	Topic         string // as published
+	From          string // in the bag
+	Type          string
+	Played, Bytes uint64
+	Matched       int // subscriptions at the end
+}
+
+// New checks the options. Nothing is read or advertised before Run.
+func New(o Options) (*Player, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("play: %w", err)
+	}
+	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1)}
+	var errF, errR error
+	p.filter, errF = newFilter(p.o)
+	p.remaps, errR = parseRemaps(p.o.Remap)
+	if err := errors.Join(errF, errR); err != nil {
+		return nil, fmt.Errorf("play: %w", err)
+	}
+	info := p.o.Bag.Info()
+	p.start, p.end = info.Start, info.End
+	if p.end < p.start { // no messages
+		p.start, p.end = 0, 0
+	}
+	p.start = add(p.start, int64(p.o.StartOffset))
+	if p.o.PlaybackDuration > 0 {
+		p.end = min(p.end, add(p.start, int64(p.o.PlaybackDuration)))
+	}
+	p.clock = newClock(p.o.Rate, p.o.StartPaused)
+	p.clock.jump(p.start)
+	return p, nil
+}
+
+// Run plays until the end of the bag or of ctx and waits for all goroutines. The Result is valid with an error too. The
+// end of ctx is no error. Errors: ErrNoTopics, *LiveError, those of the bag (what was read before is played) and those of
+// the publishers.
+func (p *Player) Run(ctx context.Context) (Result, error) {
+	if !p.started.CompareAndSwap(false, true) {
+		return Result{}, ErrRunning
+	}
+	began := time.Now()
+	defer p.state.Store(int32(StateStopped))
+	pubs, err := p.prepare(ctx)
+	if err != nil {
+		return p.result(pubs, began), errors.Join(fmt.Errorf("play: %w", err), closeAll(pubs))
+	}
+	err = p.play(ctx, pubs)
+	p.waitAcked(ctx, pubs)
+	res := p.result(pubs, began)
+	err = errors.Join(err, closeAll(pubs))
+	p.emit(EventStopped, slog.LevelInfo, "", fmt.Sprintf("Playback ended after %s", plural(res.Played, "message")))
+	if err != nil {
+		return res, fmt.Errorf("play: %w", err)
+	}
+	return res, nil
+}
+
+// prepare advertises the topics and waits for subscriptions that are there already.
+func (p *Player) prepare(ctx context.Context) ([]*publication, error) {
+	info := p.o.Bag.Info()
+	if info.Messages > 0 && p.start > info.End {
+		p.emit(EventOther, slog.LevelWarn, "", fmt.Sprintf("the start offset %s is beyond the end of the bag; nothing is played", p.o.StartOffset))
+	}
+	pubs, err := p.choose(info.Topics)
+	if err != nil {
+		return nil, err
+	}
+	graph := p.o.Node.Graph()
+	deadline := time.Now().Add(p.o.DiscoveryWait)
+	if p.o.DiscoveryWait > 0 && !settle(ctx, graph, deadline) {
+		return nil, nil
+	}
+	if !p.o.AllowLive {
+		if err := live(graph, pubs); err != nil {
+			return nil, err
+		}
+	}
+	if pubs, err = p.advertise(pubs); err != nil {
+		return nil, err
+	}
+	if p.o.DiscoveryWait > 0 && !waitMatched(ctx, graph, pubs, deadline) {
+		return pubs, nil
+	}
+	p.reportMismatches(pubs)
+	p.state.Store(int32(StateDelay))
+	sleep(ctx, p.o.Delay)
+	return pubs, nil
+}
+
+// play publishes everything in its time.
+func (p *Player) play(ctx context.Context, pubs []*publication) error {
+	if len(pubs) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	byID := map[plugin.TopicID]*publication{}
+	var ids []plugin.TopicID
+	for _, pub := range pubs {
+		for _, id := range pub.ids {
+			byID[id] = pub
+			ids = append(ids, id)
+		}
+	}
+	reading, stopReading := context.WithCancel(ctx)
+	ahead := newReadAhead(p.o.Bag, plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}}, byID, p.o)
+	var reader sync.WaitGroup
+	reader.Go(func() { ahead.run(reading) })
+	defer reader.Wait()
+	defer stopReading()
+
+	if err := p.playLatched(ctx, pubs); err != nil {
+		return err
+	}
+	defer lockThread()()
+	p.clock.jump(p.start)
+	p.state.Store(int32(StatePlaying))
+	p.emit(EventStarted, slog.LevelInfo, "", "Playback started")
+	for {
+		it, waited, ok := p.next(ctx, ahead)
+		if !ok {
+			break
+		}
+		if it.pub == nil {
+			p.loops.Add(1)
+			p.clock.jump(p.start)
+			p.emit(EventLoop, slog.LevelInfo, "", "Playing again from the start")
+			continue
+		}
+		if !p.waitUntil(ctx, it.stamp, waited) {
+			ahead.buffers.put(it.data)
+			break
+		}
+		err := p.publish(it)
+		ahead.buffers.put(it.data)
+		if err != nil {
+			return err
+		}
+	}
+	stopReading()
+	reader.Wait()
+	if errors.Is(ahead.err, context.Canceled) || ctx.Err() != nil {
+		return nil
+	}
+	return ahead.err
+}
+
+// next returns the next item; waited says that it was not there yet.
+func (p *Player) next(ctx context.Context, ahead *readAhead) (it item, waited, ok bool) {
+	select {
+	case it, ok = <-ahead.items:
+		return it, false, ok
+	default:
+	}
+	select {
+	case it, ok = <-ahead.items:
+		return it, true, ok
+	case <-ctx.Done():
+		return item{}, false, false
+	}
+}
+
+// waitUntil returns when the message of that stamp is due, or asked for by PlayNext; false when ctx ends first.
+func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) bool {
+	for {
+		at, paused, changed := p.clock.due(stamp)
+		if paused {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-changed:
+				continue
+			case <-p.step:
+				p.clock.jump(stamp)
+				return true
+			}
+		}
+		wait := time.Until(at)
+		if wait > fineSleep {
+			if wait > farGap {
+				p.reportGap(wait)
+			}
+			if !sleepCoarse(ctx, wait-fineSleep, changed) {
+				return false
+			}
+			continue
+		}
+		if wait > 0 {
+			sleepFine(at)
+		}
+		late := time.Since(at)
+		p.lateness.add(late)
+		if waited && late > lateAfter {
+			p.reportStarved()
+		}
+		return ctx.Err() == nil
+	}
+}
+
+// sleepCoarse waits for d or a change of the clock. It returns false when ctx ends first.
+func sleepCoarse(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-t.C:
+	}
+	return true
+}
+
+// publish sends one message.
+func (p *Player) publish(it item) error {
+	if err := it.pub.pub.Publish(it.data, time.Now().UnixNano()); err != nil {
+		return fmt.Errorf("publish on %s: %w", it.pub.Name, err)
+	}
+	it.pub.sent.messages.Add(1)
+	it.pub.sent.bytes.Add(uint64(len(it.data)))
+	p.played.Add(1)
+	p.bytes.Add(uint64(len(it.data)))
+	return nil
+}
+
+const (
+	farGap       = 10 * time.Minute // a wait that is worth a line
+	reportPeriod = time.Second
+)
+
+func (p *Player) reportGap(wait time.Duration) {
+	if now := time.Now(); now.After(p.nextGap) {
+		p.nextGap = now.Add(wait)
+		p.emit(EventGap, slog.LevelWarn, "", fmt.Sprintf("the next message comes in %s; was the clock set while recording?", wait.Round(time.Second)))
+	}
+}
+
+func (p *Player) reportStarved() {
+	p.starved.Add(1)
+	if now := time.Now(); now.After(p.nextStarved) {
+		p.nextStarved = now.Add(reportPeriod)
+		p.emit(EventStarved, slog.LevelWarn, "",
+			"Message queue starved. Messages will be delayed. Consider increasing the --read-ahead-queue-size option.")
+	}
+}
+
+// waitAcked waits as Options.WaitAcked says for reliable subscriptions to acknowledge everything.
+func (p *Player) waitAcked(ctx context.Context, pubs []*publication) {
+	if p.o.WaitAcked < 0 {
+		return
+	}
+	if p.o.WaitAcked > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.o.WaitAcked)
+		defer cancel()
+	}
+	for n := unacked(pubs); n > 0; n = unacked(pubs) {
+		if !sleep(ctx, matchPolling) {
+			p.emit(EventAcks, slog.LevelWarn, "", fmt.Sprintf("%s not acknowledged by every reliable subscription", plural(uint64(n), "message")))
+			return
+		}
+	}
+}
+
+func unacked(pubs []*publication) (n int) {
+	for _, pub := range pubs {
+		n += pub.pub.Stats().Unacked
+	}
+	return n
+}
+
+// result puts the result together; the publishers must be open still.
+func (p *Player) result(pubs []*publication, began time.Time) Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	res := Result{Played: p.played.Load(), Bytes: p.bytes.Load(), Loops: p.loops.Load(), Elapsed: time.Since(began),
+		Lateness: p.lateness.summary(), Starved: p.starved.Load(), Skipped: p.skipped}
+	for _, pub := range pubs {
+		st := pub.pub.Stats()
+		res.Unacked += st.Unacked
+		res.Dropped += st.Dropped
+		res.Topics = append(res.Topics, TopicResult{Topic: pub.Name, From: pub.from, Type: pub.Type,
+			Played: pub.sent.messages.Load(), Bytes: pub.sent.bytes.Load(), Matched: st.Matched})
+	}
+	return res
+}
