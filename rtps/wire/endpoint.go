@@ -9,6 +9,9 @@ import (
 	"github.com/gobag/gobag/cdr"
 )
 
+// defaultMaxBlocking is a reliable writer's (DDS 1.4 §2.2.3).
+const defaultMaxBlocking = 100 * time.Millisecond
+
 // EndpointData is what SEDP announces about a reader or a writer.
 type EndpointData struct {
 	GUID        GUID
@@ -164,7 +167,8 @@ func (l *list) representations() (ids []int16) {
 }
 
 // Append appends the payload of an SEDP DATA, encapsulation header included. All policies that matter for matching are
-// written out, defaults too, since vendors differ in what they assume.
+// written out, defaults too, since vendors differ in what they assume. A name or user data of more than 65 kB cannot be
+// expressed and is left out.
 func (d *EndpointData) Append(b []byte, writer bool) []byte {
 	var e cdr.Encoder
 	e.Reset(b, cdr.PLCDRLE)
@@ -196,7 +200,7 @@ func (q *QoS) append(e *cdr.Encoder, writer bool) {
 	e.Uint32(uint32(q.Reliability) + 1)
 	blocking := q.MaxBlocking
 	if blocking == 0 {
-		blocking = 100 * time.Millisecond
+		blocking = defaultMaxBlocking
 	}
 	putDuration(e, blocking)
 	e.EndParam()

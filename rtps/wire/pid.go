@@ -47,7 +47,6 @@ const (
 // Limits on what a remote participant can make us keep.
 const (
 	maxString     = 4096 // bytes of a name
-	maxUserData   = 65532
 	maxPartitions = 128
 	maxRepr       = 16
 )
@@ -109,14 +108,8 @@ func (l *list) str() string {
 	return string(b)
 }
 
-func (l *list) octets() []byte {
-	b := l.v.ByteSeq()
-	if len(b) > maxUserData {
-		l.v.Fail(fmt.Sprintf("%d bytes, %d at most", len(b), maxUserData))
-		return nil
-	}
-	return append([]byte(nil), b...)
-}
+// octets reads a sequence of octets; a parameter cannot have more than 65528.
+func (l *list) octets() []byte { return append([]byte(nil), l.v.ByteSeq()...) }
 
 func (l *list) guid() (g GUID) {
 	copy(g[:], l.v.Bytes(16))
