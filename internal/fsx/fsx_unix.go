@@ -50,3 +50,21 @@ func LockDir(dir string) (*Lock, error) {
 
 // Unlock gives the lock back.
 func (l *Lock) Unlock() error { return l.f.Close() }
+
+// Locked says whether somebody holds the lock of dir, this process included. It looks without taking the lock, though a
+// LockDir of the same moment may fail.
+func Locked(dir string) (bool, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // ends the shared lock too
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, &os.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return false, nil
+}
