@@ -26,7 +26,7 @@ const everything = "..."
 var table = map[string]rule{
 	"plugin":            {test: []string{"plugin/plugintest"}},
 	"plugin/plugintest": {own: []string{"plugin"}},
-	"plugins/sqlite":    {own: []string{"plugin", "internal/fsx"}, third: []string{"modernc.org/sqlite"}, test: []string{"plugin/plugintest"}},
+	"plugins/sqlite":    {own: []string{"plugin", "internal/fsx"}, third: []string{"modernc.org/sqlite", "modernc.org/libc"}, test: []string{"plugin/plugintest"}},
 	"plugins/all":       {own: []string{"plugins/..."}},
 	"bag": {own: []string{"plugin", "internal/fsx"}, third: []string{"go.yaml.in/yaml/v3", "github.com/klauspost/compress"},
 		test: []string{"plugin/plugintest", "plugins/..."}},

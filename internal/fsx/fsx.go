@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 // tmpSuffix marks files that were being published; SweepTemp removes leftovers.
@@ -80,4 +81,36 @@ func Within(root, rel string) (string, error) {
 		return "", fmt.Errorf("path %q leaves %s through a link", rel, root)
 	}
 	return p, nil
+}
+
+// TempName returns a name beside path for a file that is to become path, unlike any other of this process or of one
+// running now. SweepTemp removes what a crash leaves of it.
+func TempName(path string) string {
+	return fmt.Sprintf("%s.%d-%d%s", path, os.Getpid(), tempCount.Add(1), tmpSuffix)
+}
+
+var tempCount atomic.Uint64
+
+// PublishNew gives the finished file tmp its name path, and makes the name durable. fs.ErrExist if path is there
+// already; it is never replaced. tmp must have been synced and is gone afterwards, unless an error is returned.
+func PublishNew(tmp, path string) error {
+	err := os.Link(tmp, path)
+	switch {
+	case err == nil:
+		err = os.Remove(tmp)
+	case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("publish %s: %w", path, err)
+	default: // a file system without hard links
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("publish %s: %w", path, fs.ErrExist)
+		}
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", path, err)
+	}
+	return nil
 }

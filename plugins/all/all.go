@@ -1,0 +1,7 @@
+// Package all links in every storage format, for programs that leave the choice to their users. plugin is the
+// contract, plugins are the formats.
+package all
+
+import (
+	_ "github.com/gobag/gobag/plugins/sqlite" // sqlite3
+)

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/gobag/gobag/plugin"
+)
+
+// readAll returns all messages of q with their data copied.
+func readAll(t testing.TB, r plugin.Reader, q plugin.Query) ([]plugin.Message, error) {
+	t.Helper()
+	it, err := r.Messages(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var ms []plugin.Message
+	for {
+		var m plugin.Message
+		if err := it.Next(&m); errors.Is(err, io.EOF) {
+			return ms, nil
+		} else if err != nil {
+			return ms, err
+		}
+		m.Data = append([]byte(nil), m.Data...)
+		ms = append(ms, m)
+	}
+}
+
+func open(t testing.TB, path string) plugin.Reader {
+	t.Helper()
+	r, err := Driver{}.OpenReader(context.Background(), path, plugin.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db3")
+	w, err := Driver{}.Create(context.Background(), path, plugin.WriteOptions{ROSDistro: "jazzy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.AddTopic(plugin.Topic{Name: "/a", Type: "std_msgs/msg/String", SerializationFormat: "cdr", Sources: []string{"x", "y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3000 {
+		m := plugin.Message{Topic: id, RecvTime: int64(1000 + i/2), SendTime: int64(i), Source: uint32(i%2 + 1), Seq: uint64(i), Data: []byte{1, 2, 3, byte(i)}}
+		if err := w.Write([]plugin.Message{m}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1500 {
+			if err := w.Sync(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(n int, unclean bool) {
+		r := open(t, path)
+		if i := r.Info(); i.Messages != uint64(n) || i.Unclean != unclean || i.Format != "schema 4" || i.Start != 1000 || i.Topics[0].Count != uint64(n) {
+			t.Fatalf("%+v", i)
+		}
+		ms, err := readAll(t, r, plugin.Query{})
+		if err != nil || len(ms) != n {
+			t.Fatal(len(ms), err)
+		}
+		for i, m := range ms {
+			if m.Seq != uint64(i) || m.SendTime != int64(i) || m.Order != uint64(i+1) || m.Source != uint32(i%2+1) || m.Data[3] != byte(i) {
+				t.Fatalf("%d: %+v", i, m)
+			}
+		}
+	}
+	check(1501, true)
+	if err := w.Close(plugin.Metadata{Version: 9, Text: "version: 9\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(plugin.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	check(3000, false)
+	fi, err := os.Stat(path)
+	if err != nil || fi.Size() != w.Size() {
+		t.Fatal(fi.Size(), w.Size(), err)
+	}
+	if es, _ := os.ReadDir(filepath.Dir(path)); len(es) != 1 {
+		t.Fatal(es)
+	}
+	cli, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("no sqlite3 command")
+	}
+	out, err := exec.Command(cli, path, "PRAGMA integrity_check; SELECT count(*) FROM messages; SELECT * FROM schema").CombinedOutput()
+	if err != nil || string(out) != "ok\n3000\n4|jazzy\n" {
+		t.Fatalf("%s %v", out, err)
+	}
+}

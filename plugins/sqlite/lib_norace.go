@@ -1,0 +1,10 @@
+//go:build !race
+
+package sqlite
+
+import sqlite3 "modernc.org/sqlite/lib"
+
+const (
+	copyBinds = false
+	lifetime  = sqlite3.SQLITE_STATIC
+)
