@@ -40,8 +40,8 @@ type Options struct {
 	// ever, negative = not at all.
 	WaitAcked time.Duration
 
-	// DiscoveryWait is the longest wait before the first message for the graph to settle and for subscriptions that are
-	// there already to be matched; 0 = 2 s, negative = none. The wait usually ends after half a second.
+	// DiscoveryWait is the longest wait before the first message for the graph to settle, and once more for subscriptions
+	// that are there already to be matched; 0 = 2 s, negative = none. Both together usually take half a second.
 	DiscoveryWait time.Duration
 
 	StartPaused bool

@@ -124,8 +124,7 @@ func (p *Player) prepare(ctx context.Context) ([]*publication, error) {
 		return nil, err
 	}
 	graph := p.o.Node.Graph()
-	deadline := time.Now().Add(p.o.DiscoveryWait)
-	if p.o.DiscoveryWait > 0 && !settle(ctx, graph, deadline) {
+	if p.o.DiscoveryWait > 0 && !settle(ctx, graph, time.Now().Add(p.o.DiscoveryWait)) {
 		return nil, nil
 	}
 	if !p.o.AllowLive {
@@ -136,7 +135,7 @@ func (p *Player) prepare(ctx context.Context) ([]*publication, error) {
 	if pubs, err = p.advertise(pubs); err != nil {
 		return nil, err
 	}
-	if p.o.DiscoveryWait > 0 && !waitMatched(ctx, graph, pubs, deadline) {
+	if p.o.DiscoveryWait > 0 && !waitMatched(ctx, graph, pubs, time.Now().Add(p.o.DiscoveryWait)) {
 		return pubs, nil
 	}
 	p.reportMismatches(pubs)
@@ -169,14 +168,11 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 		return err
 	}
 	defer lockThread()()
+	it, waited, ok := p.next(ctx, ahead) // the bag's time does not run before the first message is read
 	p.clock.jump(p.start)
 	p.state.Store(int32(StatePlaying))
 	p.emit(EventStarted, slog.LevelInfo, "", "Playback started")
-	for {
-		it, waited, ok := p.next(ctx, ahead)
-		if !ok {
-			break
-		}
+	for ; ok; it, waited, ok = p.next(ctx, ahead) {
 		if it.pub == nil {
 			p.loops.Add(1)
 			p.clock.jump(p.start)

@@ -231,9 +231,9 @@ func (r *Recorder) missing() []string {
 
 // missingText says what is not there, and what to look at when nothing is.
 func (r *Recorder) missingText(names []string, graph []ros.TopicInfo) string {
-	text := fmt.Sprintf("topic '%s' has not appeared", names[0])
+	text := fmt.Sprintf("topic '%s' has not appeared yet", names[0])
 	if len(names) > 1 {
-		text = fmt.Sprintf("topics '%s' have not appeared", strings.Join(names, "', '"))
+		text = fmt.Sprintf("topics '%s' have not appeared yet", strings.Join(names, "', '"))
 	}
 	if !slices.ContainsFunc(graph, func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }) {
 		text += "; no publisher is visible at all: do domain id, discovery range and network interface agree?"

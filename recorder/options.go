@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/internal/fsx"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
@@ -80,6 +80,9 @@ func (o Options) withDefaults() Options {
 	}
 	o.Topics = absoluteNames(o.Topics)
 	o.ExcludeTopics = absoluteNames(o.ExcludeTopics)
+	if o.Storage == "" {
+		o.Storage = bag.DefaultStorage
+	}
 	if o.PollingInterval == 0 {
 		o.PollingInterval = defaultPolling
 	}
@@ -98,7 +101,6 @@ func (o Options) withDefaults() Options {
 	if o.FreeSpace == nil {
 		o.FreeSpace = fsx.Free
 	}
-	o.CustomData = maps.Clone(o.CustomData)
 	return o
 }
 

@@ -27,14 +27,12 @@ type Recorder struct {
 	start   time.Time
 	ended   atomic.Int64 // elapsed when the recording was over, ns
 	free    atomic.Int64
-	file    atomic.Pointer[string]
 	bag     atomic.Pointer[bag.Writer]
 	queue   *bag.Queue
 	clock   *clockWatch
 	busy    busy
 
-	progress      atomic.Uint64 // of the writer goroutine
-	topicsChanged atomic.Bool   // a topic has something to tell the bag
+	topicsChanged atomic.Bool // a topic has something to tell the bag
 
 	topicsMu sync.Mutex
 	topics   []*topic
@@ -121,7 +119,7 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	}
 	w, err := r.open(ctx)
 	if err != nil {
-		return Result{}, fmt.Errorf("record %s: %w", r.o.Output, err)
+		return Result{}, fmt.Errorf("record: %w", err)
 	}
 
 	written := make(chan error, 1)
@@ -164,18 +162,13 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 			return nil, err
 		}
 	}
-	custom := map[string]string{bag.KeyState: bag.StateRecording}
-	for k, v := range r.o.CustomData {
-		custom[k] = v
-	}
 	w := &writer{r: r, byQueue: map[*bag.QueueTopic]*topic{}}
 	b, err := bag.Create(ctx, r.o.Output, bag.WriterOptions{
 		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
 		MaxBagDuration: r.o.MaxBagDuration, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat, ROSDistro: r.o.ROSDistro,
-		CustomData: custom, Logger: r.o.Logger,
+		CustomData: r.o.CustomData, Logger: r.o.Logger,
 		OnSplit: func(closed, opened string) {
 			w.storeLedger(r.ledger())
-			r.file.Store(&opened)
 			r.emit(EventSplit, slog.LevelInfo, "", fmt.Sprintf("split: closed %s, opened %s", closed, opened))
 		},
 	})
@@ -253,14 +246,14 @@ func (r *Recorder) closeSubscriptions() {
 func (r *Recorder) waitForWriter(written <-chan error) error {
 	t := time.NewTicker(r.o.StopTimeout)
 	defer t.Stop()
-	for last := r.progress.Load(); ; {
+	for last := r.busy.calls.Load(); ; {
 		select {
 		case err := <-written:
 			return err
 		case <-r.aborted:
 			return ErrGaveUp
 		case <-t.C:
-			now := r.progress.Load()
+			now := r.busy.calls.Load()
 			if now == last {
 				return fmt.Errorf("%w: no progress for %s", ErrGaveUp, r.o.StopTimeout)
 			}
@@ -292,7 +285,7 @@ func (r *Recorder) finish(err error) (Result, error) {
 	}
 	r.emit(EventStopped, slog.LevelInfo, "", "Recording stopped")
 	if err != nil {
-		return res, fmt.Errorf("record %s: %w", r.o.Output, err)
+		return res, fmt.Errorf("record: %w", err)
 	}
 	return res, nil
 }

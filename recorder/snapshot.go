@@ -75,10 +75,7 @@ func (r *Recorder) Snapshot() Snapshot {
 	}
 	if w := r.bag.Load(); w != nil {
 		st := w.Stats()
-		s.Files, s.DiskBytes = st.Files, st.Size
-	}
-	if f := r.file.Load(); f != nil {
-		s.File = *f
+		s.File, s.Files, s.DiskBytes = st.File, st.Files, st.Size
 	}
 	s.ClockSteps = r.clock.total()
 	for _, t := range r.allTopics() {

@@ -70,7 +70,7 @@ func (r *Recorder) sampleWire(t *topic) {
 // reportMissing names what has not come after missingAfter.
 func (r *Recorder) reportMissing() {
 	if names := r.missing(); len(names) > 0 {
-		r.emit(EventMissing, slog.LevelWarn, "", r.missingText(names, r.o.Node.Graph().Topics())+" yet")
+		r.emit(EventMissing, slog.LevelWarn, "", r.missingText(names, r.o.Node.Graph().Topics()))
 		return
 	}
 	var received uint64
@@ -107,14 +107,19 @@ func (l *lossReport) report(r *Recorder) {
 	l.wire, l.queue = wire, queue
 }
 
-// busy says since when the writer goroutine is inside a call to the bag.
+// busy says since when the writer goroutine is inside a call to the bag, and how many calls have returned.
 type busy struct {
 	start time.Time
 	since atomic.Int64 // monotonic ns after start, 0 = it is not
+	calls atomic.Uint64
 }
 
 func (b *busy) begin() { b.since.Store(max(1, int64(time.Since(b.start)))) }
-func (b *busy) end()   { b.since.Store(0) }
+
+func (b *busy) end() {
+	b.since.Store(0)
+	b.calls.Add(1)
+}
 
 // time returns how long the call has lasted; 0 when there is none.
 func (b *busy) time() time.Duration {

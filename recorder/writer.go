@@ -55,7 +55,6 @@ func (w *writer) run() error {
 			rest = rest[len(chunk):]
 			w.write(chunk)
 			w.r.queue.Done(chunk)
-			w.r.progress.Add(1)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -210,7 +209,6 @@ func (w *writer) close() error {
 		w.tick()
 	}
 	w.storeLedger(w.r.finalLedger())
-	w.bag.SetCustomData(bag.KeyState, bag.StateClosed)
 	err := w.bag.Close()
 	if w.failed != nil {
 		return nil // reported already; Close repeats it
