@@ -1,0 +1,5 @@
+package bag
+
+const childEnv = "GOBAG_BAG_TEST_CHILD"
+
+func runChild(string) {}
