@@ -13,7 +13,13 @@ func Quantile[T cmp.Ordered](values []T, q float64) T {
 	if len(values) == 0 {
 		return zero
 	}
+	v := Sorted(values)
+	return v[int(q*float64(len(v)-1)+0.5)]
+}
+
+// Sorted returns a sorted copy.
+func Sorted[T cmp.Ordered](values []T) []T {
 	v := slices.Clone(values)
 	slices.Sort(v)
-	return v[int(q*float64(len(v)-1)+0.5)]
+	return v
 }

@@ -1,0 +1,136 @@
+//go:build linux
+
+// Command accept runs the acceptance checks of a large piece of work on real peers and real disks, prints each figure
+// beside its bar, and exits with 1 where one falls short:
+//
+//	go run ./interop/accept main [-only record,play] [-quick] [-list]
+//
+// It needs the peers (make -C interop install peers) and, for disks and namespaces, root.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gobag/gobag/interop/lab"
+)
+
+// check is one acceptance bullet.
+type check struct {
+	name  string
+	about string
+	run   func(*bench) error
+}
+
+// groups are the sets of checks by the name in `make accept-NAME`.
+var groups = map[string][]check{
+	"main": {
+		{"record", "a Cyclone publisher recorded for 20 s, both orders of start", checkRecord},
+		{"play", "the bag played to a Cyclone subscriber at rate 1", checkPlay},
+		{"frozen", "disk frozen for 10 s: the publisher's write calls, the losses counted", checkFrozen},
+		{"stopped", "recorder stopped for 10 s: the publisher's write calls, the losses counted", checkStopped},
+		{"sigkill", "SIGKILL at random moments", checkKill},
+		{"powercut", "power cut at random moments", checkPowerCut},
+		{"readers", "sqlite3 and @foxglove/rosbag2 read our bag", checkReaders},
+		{"fixtures", "every SQLite bag of the fixtures opens with its counts", checkFixtures},
+		{"clock", "wall clock set back 1 h and forward 50 years", checkClock},
+		{"arm64", "a static arm64 binary, and its demo under emulation", checkARM64},
+		{"mutated", "mutated datagrams", checkMutated},
+	},
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) > 0 && children[args[0]] != nil { // this program again, inside a network namespace
+		if err := children[args[0]](args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
+	if len(args) == 0 || groups[args[0]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: accept main [-only NAME,NAME] [-quick] [-list]")
+		return 2
+	}
+	checks := groups[args[0]]
+	flags := flag.NewFlagSet("accept "+args[0], flag.ContinueOnError)
+	only := flags.String("only", "", "run these checks only, separated by commas")
+	quick := flags.Bool("quick", false, "short runs and few repetitions: to see that everything works")
+	list := flags.Bool("list", false, "name the checks and end")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 2
+	}
+	if *list {
+		for _, c := range checks {
+			fmt.Printf("%-10s %s\n", c.name, c.about)
+		}
+		return 0
+	}
+	checks, err := choose(checks, *only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	lab.Sweep()
+	b, err := newBench(ctx, *quick)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer b.close()
+	for _, c := range checks {
+		if ctx.Err() != nil {
+			break
+		}
+		b.runCheck(c)
+	}
+	return b.report(os.Stdout)
+}
+
+func choose(all []check, only string) ([]check, error) {
+	if only == "" {
+		return all, nil
+	}
+	var chosen []check
+	for _, name := range strings.Split(only, ",") {
+		i := slices.IndexFunc(all, func(c check) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no check named %q; -list names them", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// newBench builds gobag and makes a folder for everything that the checks write.
+func newBench(ctx context.Context, quick bool) (*bench, error) {
+	root, err := lab.Root()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(root); err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", fmt.Sprintf("gobag-lab-%d-accept-", os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{ctx: ctx, quick: quick, scratch: scratch, gobag: lab.Gobag{Path: filepath.Join(scratch, "gobag")}, started: time.Now()}
+	if err := lab.Build("./cmd/gobag", b.gobag.Path); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	return b, nil
+}
