@@ -50,14 +50,16 @@ type link interface {
 	Transport
 	sendBatch(ms []outMsg) error // all of them, in order, waiting while the socket is full; not on one goroutine only
 	segmentation() bool          // outMsg.segment works
+	onLink(a netip.Addr) bool    // a is on a subnet of one of our interfaces
 	stats(*Stats)
 }
 
 // plainLink makes a link of a Transport by joining the parts of each message.
 type plainLink struct{ Transport }
 
-func (l plainLink) segmentation() bool { return false }
-func (l plainLink) stats(*Stats)       {}
+func (l plainLink) segmentation() bool       { return false }
+func (l plainLink) onLink(a netip.Addr) bool { return false }
+func (l plainLink) stats(*Stats)             {}
 
 func (l plainLink) sendBatch(ms []outMsg) error {
 	var first error

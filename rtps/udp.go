@@ -243,6 +243,18 @@ func (l *udpLink) Local(a netip.Addr) bool {
 	return false
 }
 
+// onLink reports whether a is on a subnet of one of our interfaces.
+func (l *udpLink) onLink(a netip.Addr) bool {
+	for _, i := range *l.ifs.Load() {
+		for _, p := range i.addrs {
+			if p.Contains(a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Send sends from the discovery socket.
 func (l *udpLink) Send(dst netip.AddrPort, b []byte) error {
 	_, err := l.disc.WriteToUDPAddrPort(b, dst)

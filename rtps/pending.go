@@ -1,0 +1,123 @@
+package rtps
+
+import (
+	"sync"
+	"time"
+
+	"github.com/gobag/gobag/rtps/wire"
+)
+
+// pend is a sample that cannot be delivered yet: incomplete, or behind a hole.
+type pend struct {
+	seq      int64
+	time     int64
+	buf      *buffer
+	size     int   // of the payload in bytes
+	charged  int64 // against Config.MaxReassembly
+	key      bool
+	complete bool
+	inline   wire.InlineQoS
+
+	// Fragments, while incomplete. Numbers count from 0 here.
+	fragSize  int
+	frags     uint32
+	have      uint32
+	top       uint32   // one behind the highest fragment seen
+	bits      []uint64 // which are here
+	at        mono     // last fragment
+	askedAt   mono     // last NACK_FRAG
+	asked     wire.FragSet
+	askedLeft int  // of asked that has not come
+	pull      bool // fragments come on request only
+}
+
+var pends = sync.Pool{New: func() any { return new(pend) }}
+
+// newPend makes room for a sample of the given size. It returns nil if the memory for out-of-order samples is used up.
+// frags is 0 for a sample that comes whole.
+func (s *source) newPend(seq int64, size int, frags uint32) *pend {
+	p := s.p
+	if len(s.pending) >= maxPending && !s.evict(seq) {
+		return nil
+	}
+	_, capacity := class(size)
+	need := int64(capacity) + int64(frags/8) + sampleOverhead
+	for p.held+need > p.cfg.MaxReassembly {
+		if !s.evict(seq) && !p.reclaim() {
+			p.refused.Add(1)
+			return nil
+		}
+	}
+	e := pends.Get().(*pend)
+	bits := e.bits
+	*e = pend{seq: seq, size: size, charged: need, frags: frags, buf: p.pool.get(size), at: p.now}
+	if words := int(frags+63) / 64; cap(bits) >= words {
+		e.bits = bits[:words]
+		clear(e.bits)
+	} else {
+		e.bits = make([]uint64, words)
+	}
+	p.held += need
+	if s.pending == nil {
+		s.pending = map[int64]*pend{}
+	}
+	s.pending[seq] = e
+	s.far = max(s.far, seq)
+	return e
+}
+
+// evict drops the pending sample that is farthest ahead, if it is farther than seq. A reliable writer sends it again.
+func (s *source) evict(seq int64) bool {
+	if seq >= s.far {
+		return false
+	}
+	far := seq
+	for k := range s.pending {
+		far = max(far, k)
+	}
+	s.far = far
+	if far == seq {
+		return false
+	}
+	e := s.pending[far]
+	delete(s.pending, far)
+	s.p.freePend(e)
+	return true
+}
+
+// reclaim frees incomplete samples that nobody has continued for a while, of any writer. A reliable writer is asked for
+// them again.
+func (p *Participant) reclaim() bool {
+	if p.now.sub(p.reclaimed) < 100*time.Millisecond {
+		return false
+	}
+	p.reclaimed = p.now
+	some := false
+	for _, list := range p.sources {
+		for _, s := range list {
+			for seq, e := range s.pending {
+				if !e.complete && p.now.sub(e.at) > 2*time.Second {
+					delete(s.pending, seq)
+					p.freePend(e)
+					some = true
+				}
+			}
+		}
+	}
+	return some
+}
+
+// freePend returns what a pend holds.
+func (p *Participant) freePend(e *pend) {
+	p.held -= e.charged
+	if e.buf != nil {
+		e.buf.release()
+		e.buf = nil
+	}
+	if cap(e.bits) > 1<<13 {
+		e.bits = nil
+	}
+	pends.Put(e)
+}
+
+func (e *pend) has(f uint32) bool { return e.bits[f/64]>>(f%64)&1 != 0 }

@@ -1,0 +1,319 @@
+package rtps
+
+import (
+	"net/netip"
+
+	"github.com/gobag/gobag/rtps/wire"
+)
+
+// group is readers that one datagram serves: one, or all matched readers of a participant. Only ready ones are in groups.
+type group struct {
+	dst      netip.AddrPort
+	prefix   wire.Prefix
+	reader   wire.EntityID // unknown: all of them
+	fragment int
+	pacer    *pacer
+	sinks    []*sink
+	start    int64 // highest start of the sinks
+}
+
+// maxBeats bounds the HEARTBEATs that ride on one datagram.
+const maxBeats = 24
+
+// currentGroups returns the groups, made anew if readers came, went or became ready. Grouping is by participant: a
+// DATA without reader id reaches all its readers that match us, and so must not be sent where one is not ready.
+func (w *Writer) currentGroups() []group {
+	if !w.stale {
+		return w.groups
+	}
+	w.stale = false
+	type where struct {
+		dst    netip.AddrPort
+		prefix wire.Prefix
+	}
+	all := map[where][]*sink{}
+	for _, k := range w.sinks {
+		at := where{k.dst, k.peer.prefix}
+		all[at] = append(all[at], k)
+	}
+	w.groups = nil // jobs may still look at the old ones
+	for at, sinks := range all {
+		together := len(sinks) > 1
+		for _, k := range sinks {
+			together = together && k.ready && k.fragment == sinks[0].fragment
+		}
+		if together {
+			g := group{dst: at.dst, prefix: at.prefix, fragment: sinks[0].fragment, pacer: sinks[0].pacer, sinks: sinks}
+			for _, k := range sinks {
+				g.start = max(g.start, k.start)
+			}
+			w.groups = append(w.groups, g)
+			continue
+		}
+		for _, k := range sinks {
+			if k.ready {
+				w.groups = append(w.groups, k.group())
+			}
+		}
+	}
+	return w.groups
+}
+
+// group is the reader alone.
+func (k *sink) group() group {
+	return group{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), fragment: k.fragment, pacer: k.pacer, sinks: []*sink{k}, start: k.start}
+}
+
+// job is what to send outside of the participant's mutex. There is one per writer, guarded by Writer.sending.
+type job struct {
+	w       *Writer
+	samples []wsample // with a reference each
+	targets []target  // of fresh samples
+	beats   []byte    // encoded HEARTBEATs
+	frags   []fragRequest
+	repair  target // of samples sent again
+	repairs bool
+}
+
+func (j *job) reset(w *Writer) *job {
+	*j = job{w: w, samples: j.samples[:0], targets: j.targets[:0], beats: j.beats[:0], frags: j.frags[:0]}
+	return j
+}
+
+// release gives back the samples.
+func (j *job) release() {
+	for i := range j.samples {
+		j.samples[i].buf.release()
+		j.samples[i] = wsample{}
+	}
+	j.samples = j.samples[:0]
+}
+
+func (j *job) take(s *wsample) {
+	s.buf.retain()
+	j.samples = append(j.samples, *s)
+}
+
+// freshJob plans the first transmission of a sample.
+func (w *Writer) freshJob(s *wsample) *job {
+	j := w.job.reset(w)
+	j.take(s)
+	w.hbBytes += len(s.data)
+	beat := w.p.now.sub(w.hbAt) >= heartbeatWait || w.hbBytes >= min(heartbeatBytes, w.cfg.Window/4)
+	beats := false
+	for _, g := range w.currentGroups() {
+		if g.start <= s.seq {
+			beats = j.target(&g, s.seq, beat) || beats
+			continue
+		}
+		for _, k := range g.sinks {
+			if k.start <= s.seq {
+				single := k.group()
+				beats = j.target(&single, s.seq, beat) || beats
+			}
+		}
+	}
+	if beats {
+		w.hbAt, w.hbBytes = w.p.now, 0
+	}
+	return j
+}
+
+// target adds a group to a job and reports whether a HEARTBEAT goes along.
+func (j *job) target(g *group, seq int64, beat bool) (beats bool) {
+	t := target{dst: g.dst, prefix: g.prefix, reader: g.reader, fragment: g.fragment, pacer: g.pacer, hbStart: len(j.beats)}
+	n := 0
+	for _, k := range g.sinks {
+		if beat && k.reliable && n < maxBeats {
+			h := j.w.heartbeatFor(k, seq, false, false)
+			j.beats = wire.AppendHeartbeat(j.beats, &h)
+			n++
+		}
+	}
+	t.hbEnd = len(j.beats)
+	j.targets = append(j.targets, t)
+	return n > 0
+}
+
+// send sends what was planned, paced. No mutex but Writer.sending is held.
+func (j *job) send(e *emitter) {
+	if j.repairs {
+		for i := range j.samples {
+			s := &j.samples[i]
+			if i < len(j.frags) && j.frags[i].seq != 0 {
+				for f := range j.frags[i].set.All() {
+					if int(f-1)*j.repair.fragment < len(s.data) && f > 0 {
+						e.fragments(&j.repair, j.w.entity, s, f-1, f, nil)
+					}
+				}
+				continue
+			}
+			e.sample(&j.repair, j.w.entity, s, nil)
+		}
+	} else {
+		for i := range j.targets {
+			t := &j.targets[i]
+			e.sample(t, j.w.entity, &j.samples[0], j.beats[t.hbStart:t.hbEnd])
+		}
+	}
+	e.flush()
+}
+
+// afterSend keeps the books when w.sent has risen.
+func (w *Writer) afterSend() {
+	reliable := false
+	for _, k := range w.sinks {
+		reliable = reliable || k.reliable
+	}
+	if reliable {
+		w.p.timers.by(&w.timer, w.p.now.add(firstHeartbeat))
+	}
+	w.trim()
+}
+
+// sendNext sends one thing: what readers asked for first, then the next new sample. It reports whether there was any.
+// Writer.sending is held.
+func (w *Writer) sendNext() bool {
+	p := w.p
+	p.lock()
+	if w.closed {
+		p.unlock()
+		return false
+	}
+	if k := w.nextRepair(); k != nil {
+		j := w.repairJob(k)
+		p.unlock()
+		before := w.emit.sent
+		j.send(&w.emit)
+		j.release()
+		p.lock()
+		w.count.Resent += w.emit.sent - before
+		if w.sinks[k.guid] == k && !w.closed {
+			w.heartbeat(k, false, false)
+			p.timers.by(&w.timer, p.now.add(k.hbWait))
+		}
+		p.unlock()
+		return true
+	}
+	if w.sent >= w.last {
+		p.unlock()
+		return false
+	}
+	seq := w.sent + 1
+	s := w.hist.at(seq)
+	if s == nil {
+		w.sent = seq // given up meanwhile
+		w.trim()
+		p.unlock()
+		return true
+	}
+	j := w.freshJob(s)
+	w.busy = true
+	p.unlock()
+	j.send(&w.emit)
+	j.release()
+	p.lock()
+	w.busy = false
+	w.sent = max(w.sent, seq)
+	if !w.closed {
+		w.afterSend()
+	}
+	p.unlock()
+	return true
+}
+
+// nextRepair picks a reader that waits for something to be sent again.
+func (w *Writer) nextRepair() *sink {
+	for _, k := range w.sinks {
+		if !k.want.Empty() || len(k.frags) > 0 {
+			return k
+		}
+	}
+	return nil
+}
+
+// Limits of one repair job, so that new samples and other readers get their turn.
+const (
+	maxRepairs     = 32
+	maxRepairBytes = 1 << 20
+)
+
+// repairJob plans what is sent again to a reader.
+func (w *Writer) repairJob(k *sink) *job {
+	j := w.job.reset(w)
+	j.repairs = true
+	j.repair = target{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), fragment: k.fragment, pacer: k.pacer}
+	for _, f := range k.frags {
+		if s := w.hist.at(f.seq); s != nil {
+			j.take(s)
+			j.frags = append(j.frags, f)
+		}
+	}
+	k.frags = k.frags[:0]
+	bytes := 0
+	rest := wire.SeqSet{Base: k.want.Base}
+	for seq := range k.want.All() {
+		s := w.hist.at(seq)
+		if s == nil {
+			continue // gone meanwhile: the HEARTBEAT that follows says so
+		}
+		if len(j.samples) >= maxRepairs || bytes >= maxRepairBytes {
+			rest.Add(seq)
+			continue
+		}
+		bytes += len(s.data)
+		j.take(s)
+	}
+	k.want = rest
+	return j
+}
+
+// serve answers what readers have asked for.
+func (w *Writer) serve() {
+	if !w.builtin() {
+		w.wake()
+		return
+	}
+	for k := w.nextRepair(); k != nil; k = w.nextRepair() {
+		k.frags = k.frags[:0] // builtin samples are not fragmented
+		for seq := range k.want.All() {
+			if s := w.hist.at(seq); s != nil {
+				w.postBuiltin(k, s)
+			}
+		}
+		k.want = wire.SeqSet{}
+		w.heartbeat(k, false, false)
+	}
+}
+
+// put writes a sample of a builtin topic: it replaces the one with the same key. end says that the key is gone.
+func (w *Writer) put(key GUID, payload []byte, inline wire.InlineQoS, end bool) {
+	if old := w.keyedSeqs[key]; old != 0 {
+		w.hist.remove(old)
+		delete(w.keyedSeqs, key)
+	}
+	w.last++
+	s := wsample{seq: w.last, time: w.p.cfg.Now(), buf: w.p.pool.get(len(payload)), keep: !end, isKey: end, key: key, inline: &inline}
+	s.data = append(s.buf.b[:0], payload...)
+	w.hist.push(s)
+	if !end {
+		w.keyedSeqs[key] = w.last
+	}
+	w.sent = w.last
+	for _, k := range w.sinks {
+		if k.ready {
+			w.postBuiltin(k, w.hist.at(w.last))
+			w.heartbeat(k, false, false)
+			k.hbWait = firstHeartbeat
+		}
+	}
+	w.afterSend()
+}
+
+// postBuiltin sends a sample of a builtin topic to one reader.
+func (w *Writer) postBuiltin(k *sink, s *wsample) {
+	b := w.p.out.open(w.p, k.dst, k.guid.Prefix(), len(s.data)+64)
+	b = wire.AppendInfoTS(b, wire.TimestampFromUnix(s.time))
+	b = wire.AppendData(b, &wire.Data{Reader: k.guid.Entity(), Writer: w.entity, Seq: s.seq, Key: s.isKey, InlineQoS: *s.inline, Payload: s.data})
+	w.p.out.close(b)
+}
