@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"sync"
+)
+
+// console is standard error: log lines and, on a terminal, one status line below them that is redrawn in place. Without
+// a terminal there is no status line and no escape code. Safe for concurrent use.
+type console struct {
+	mu     sync.Mutex
+	w      io.Writer
+	tty    bool
+	status string
+	shown  bool // the status line is on the screen, the cursor behind it
+	width  func() int
+}
+
+func newConsole(w io.Writer, tty bool) *console {
+	return &console{w: w, tty: tty, width: func() int { return terminalWidth(w) }}
+}
+
+// Terminal reports whether there is a status line at all.
+func (c *console) Terminal() bool { return c.tty }
+
+// Write prints whole lines above the status line.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hide()
+	n, err := c.w.Write(p)
+	if len(p) > 0 && p[len(p)-1] == '\n' {
+		c.show()
+	}
+	return n, err
+}
+
+// SetStatus replaces the status line; "" takes it away. Without a terminal nothing happens.
+func (c *console) SetStatus(s string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.tty || s == c.status {
+		return
+	}
+	c.hide()
+	c.status = s
+	c.show()
+}
+
+// Close takes the status line away.
+func (c *console) Close() { c.SetStatus("") }
+
+func (c *console) hide() {
+	if c.shown {
+		io.WriteString(c.w, "\r\x1b[K")
+		c.shown = false
+	}
+}
+
+func (c *console) show() {
+	if c.status == "" || !c.tty {
+		return
+	}
+	io.WriteString(c.w, clip(c.status, c.width()-1))
+	c.shown = true
+}
+
+// clip cuts s to n characters, so that a status line never wraps (a wrapped one could not be redrawn in place).
+func clip(s string, n int) string {
+	if n < 1 {
+		return ""
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// resultWriter is standard output for a verb that has a status line: it takes the line away before it prints.
+type resultWriter struct {
+	con *console
+	w   io.Writer
+}
+
+func (r resultWriter) Write(p []byte) (int, error) {
+	r.con.mu.Lock()
+	defer r.con.mu.Unlock()
+	r.con.hide()
+	n, err := r.w.Write(p)
+	if bytes.HasSuffix(p, []byte("\n")) {
+		r.con.show()
+	}
+	return n, err
+}

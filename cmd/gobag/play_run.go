@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/player"
+)
+
+// runPlay plays a bag until its end or a signal.
+func runPlay(a *app, f *playFlags) error {
+	if err := a.setLevel(f.logLevel); err != nil {
+		return err
+	}
+	o, config, err := f.options()
+	if err != nil {
+		return err
+	}
+	r, err := openBag(a.ctx, f.bag, bag.ReaderOptions{StorageID: f.storage, Config: config})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, w := range r.Info().Warnings {
+		a.logger.Warn(w)
+	}
+	stop := newStopper(a.ctx, nil)
+	defer stop.Close()
+	node, err := openNode(a, &f.node)
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	o.Bag, o.Node, o.Logger = r, node, a.logger
+	o.OnEvent = func(e player.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
+	p, err := player.New(o)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	res, err := play(a, p, stop.ctx, !f.noKeyboard)
+	if err != nil {
+		if errors.Is(err, player.ErrLive) {
+			err = fmt.Errorf("%w (--remap, --exclude-topics, --allow-live)", err)
+		}
+		return err
+	}
+	_, err = io.WriteString(a.out, playReport(res))
+	return err
+}
+
+// play runs p with the progress line and the keyboard.
+func play(a *app, p *player.Player, ctx context.Context, keyboard bool) (player.Result, error) {
+	if keyboard {
+		stopKeys := readKeys(ctx, a.in, func(k key) {
+			if err := playKey(p, k); err != nil {
+				a.logger.Warn(err.Error())
+			}
+		})
+		defer stopKeys()
+	}
+	live := startLive(a.con, 333*time.Millisecond, func() string { return playStatus(p.Snapshot()) })
+	defer live.Stop()
+	return p.Run(ctx)
+}
+
+// rateStep is what the arrow keys add to or take off the rate, as in rosbag2.
+const rateStep = 0.1
+
+func playKey(p *player.Player, k key) error {
+	switch k {
+	case keySpace:
+		p.Toggle()
+	case keyRight:
+		if !p.PlayNext() {
+			return errors.New("the next message can be played while paused only: SPACE pauses")
+		}
+	case keyUp, keyDown:
+		step := rateStep
+		if k == keyDown {
+			step = -rateStep
+		}
+		rate := math.Round((p.Rate()+step)*1e9) / 1e9
+		if rate <= 0 {
+			return fmt.Errorf("the rate is %g already: it stays above 0", p.Rate())
+		}
+		return p.SetRate(rate)
+	}
+	return nil
+}
+
+// options turns the flags into the player's options, bag, node and sinks excepted, and the storage's settings.
+func (f *playFlags) options() (o player.Options, config map[string]any, err error) {
+	if !(f.rate > 0) || math.IsInf(f.rate, 0) {
+		return o, nil, usageError("play: --rate %g: must be above 0", f.rate)
+	}
+	if f.readAhead < 1 {
+		return o, nil, usageError("play: --read-ahead-queue-size %d: must be above 0", f.readAhead)
+	}
+	for _, m := range f.remap {
+		if from, to, ok := strings.Cut(m, ":="); !ok || from == "" || to == "" {
+			return o, nil, usageError("play: --remap %q: want OLD:=NEW", m)
+		}
+	}
+	duration, err := spanOf(f.playbackDuration)
+	if err != nil {
+		return o, nil, usageError("play: --playback-duration: %w", err)
+	}
+	o = player.Options{Rate: f.rate, Loop: f.loop, Topics: f.topics, ExcludeTopics: f.excludeTopics, Regex: f.regex, ExcludeRegex: f.excludeRegex,
+		Remap: f.remap, StartOffset: time.Duration(f.startOffset), PlaybackDuration: duration, Delay: time.Duration(f.delay),
+		ReadAhead: f.readAhead, WaitAcked: time.Duration(f.waitAcked) * time.Millisecond, StartPaused: f.startPaused, AllowLive: f.allowLive}
+	if f.waitAcked < 0 {
+		o.WaitAcked = -1
+	}
+	if o.QoSOverrides, err = readQoS(f.qosFile); err != nil {
+		return o, nil, fmt.Errorf("--qos-profile-overrides-path: %w", err)
+	}
+	if config, err = readYAML(f.configFile); err != nil {
+		return o, nil, fmt.Errorf("--storage-config-file: %w", err)
+	}
+	return o, config, nil
+}
+
+// openBag opens a bag; a path with nothing there is a mistake in the command line, as in rosbag2.
+func openBag(ctx context.Context, path string, o bag.ReaderOptions) (*bag.Reader, error) {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil, usageError("bag path %q does not exist", path)
+	}
+	return bag.Open(ctx, path, o)
+}
+
+var playStateLetter = map[player.State]string{player.StateWaiting: "waiting", player.StateDelay: "D", player.StatePlaying: "R", player.StatePaused: "P", player.StateStopped: "S"}
+
+// playStatus is the progress line, in rosbag2's form with more behind it.
+func playStatus(s player.Snapshot) string {
+	line := fmt.Sprintf("[%d.%09d] Duration %.2f/%.2f [%s] | rate %g | %d played", s.Position/1e9, s.Position%1e9, s.Elapsed.Seconds(), s.Total.Seconds(),
+		playStateLetter[s.State], s.Rate, s.Played)
+	if s.Loops > 0 {
+		line += fmt.Sprintf(" | loop %d", s.Loops+1)
+	}
+	if s.Lateness.Count > 0 {
+		line += fmt.Sprintf(" | late p99 %s", millis(s.Lateness.P99))
+	}
+	return line
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+
+// playReport is what play prints at the end.
+func playReport(r player.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nPlayed %s, %s, in %.1f s", plural(r.Played, "message"), fileSize(int64(r.Bytes)), r.Elapsed.Seconds())
+	if r.Loops > 0 {
+		fmt.Fprintf(&b, ", %d times from the start", r.Loops+1)
+	}
+	b.WriteString("\n")
+	if l := r.Lateness; l.Count > 0 {
+		fmt.Fprintf(&b, "Late: p50 %s, p99 %s, at most %s; %d of %d more than 1 ms\n", millis(l.P50), millis(l.P99), millis(l.Max), l.Late, l.Count)
+	}
+	if r.Starved > 0 {
+		fmt.Fprintf(&b, "%s late because reading the bag did not keep up\n", plural(r.Starved, "message"))
+	}
+	if r.Unacked > 0 || r.Dropped > 0 {
+		fmt.Fprintf(&b, "Not acknowledged at the end: %d; given up on before: %d\n", r.Unacked, r.Dropped)
+	}
+	if len(r.Topics) > 0 {
+		t := table{header: []string{"Topic", "played", "subscriptions"}, right: map[int]bool{1: true, 2: true}}
+		for _, x := range r.Topics {
+			name := printable(x.Topic)
+			if x.From != x.Topic {
+				name += " (from " + printable(x.From) + ")"
+			}
+			t.add(name, fmt.Sprint(x.Played), fmt.Sprint(x.Matched))
+		}
+		b.WriteString("\n" + t.String())
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(&b, "not played: %s: %s\n", printable(s.Topic), s.Why)
+	}
+	return b.String()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// recordFlags are the flags of `record`, as typed.
+type recordFlags struct {
+	output, storage, preset, configFile string
+	all, allTopics                      bool
+	topics, topicTypes                  []string
+	regex, excludeRegex                 string
+	excludeTopics, excludeTopicTypes    []string
+	includeHidden, includeUnpublished   bool
+	noDiscovery                         bool
+	polling                             millisValue
+	qosFile                             string
+
+	maxBagSize, maxCacheSize, minFreeSpace bytesValue
+	maxBagDuration, syncInterval, duration secondsValue
+	maxMessages                            uint64
+	compat                                 string
+	customData, priority                   []string
+
+	node             nodeFlags
+	logLevel         string
+	untilStdinCloses bool
+	minFreeSet       bool // --min-free-space was given
+}
+
+func newRecord(a *app) *cobra.Command {
+	var f recordFlags
+	cmd := &cobra.Command{
+		Use:   "record [TOPIC…]",
+		Short: "Record topics into a bag",
+		Long: `Record topics into a bag until Ctrl-C, SIGTERM or a limit. At least one of -a, --all-topics, --topics, --topic-types,
+--regex or a positional topic is needed.
+
+A full queue never blocks a publisher: the largest topics by bandwidth give way first, --priority orders the rest, and
+every message that is not in the bag is counted: lost on the wire, at the queue, or by the storage. The table at the end
+shows it, and the bag keeps it.
+
+List flags take several words, commas or repetition: --topics /a /b, --topics /a,/b, --topics /a --topics /b.
+Times are seconds ("30", "1.5") or have a unit ("500ms", "5m"); sizes are bytes or have a unit ("100MB", "1GiB").
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no message came, 4 the disk fell below
+--min-free-space.`,
+		Example: `  gobag record -a
+  gobag record /scan /tf -o run1
+  gobag record --topics /camera/image_raw /imu/data -b 1GB --priority /imu/data=10
+  gobag record -e '^/robot1/' -x '/debug' --duration 60`,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			f.topics = append(f.topics, words...)
+			f.minFreeSet = cmd.Flags().Changed("min-free-space")
+			return runRecord(a, &f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVarP(&f.all, "all", "a", false, "record all topics, service events and actions, hidden ones excepted")
+	fs.BoolVar(&f.allTopics, "all-topics", false, "record all topics")
+	listFlag(fs, &f.topics, "topics", "", "topics to record", true)
+	fs.StringVarP(&f.regex, "regex", "e", "", "record what this ECMAScript regular expression is found in")
+	fs.StringVarP(&f.excludeRegex, "exclude-regex", "x", "", "leave out what this regular expression is found in")
+	listFlag(fs, &f.excludeTopics, "exclude-topics", "", "topics to leave out", true)
+	listFlag(fs, &f.topicTypes, "topic-types", "", "record every topic of these types", true)
+	listFlag(fs, &f.excludeTopicTypes, "exclude-topic-types", "", "leave out topics of these types", true)
+	fs.BoolVar(&f.includeHidden, "include-hidden-topics", false, "also topics with a name part that starts with '_'")
+	fs.BoolVar(&f.includeUnpublished, "include-unpublished-topics", false, "also topics that have only subscribers")
+	fs.BoolVar(&f.noDiscovery, "no-discovery", false, "look for topics once, at the start")
+	f.polling = millisValue(100 * time.Millisecond)
+	fs.VarP(&f.polling, "polling-interval", "p", "longest time between two looks at the graph")
+
+	fs.StringVarP(&f.output, "output", "o", "", "bag directory to create (default rosbag2_YYYY_MM_DD-HH_MM_SS)")
+	fs.StringVarP(&f.storage, "storage", "s", "", "storage format, see 'gobag list storage' (default "+defaultStorage+")")
+	fs.StringVar(&f.preset, "storage-preset-profile", "", "resilient (default): a crash or power cut costs at most one sync interval;\nfast: fewer syncs; small: compressed; none: rosbag2's settings, see 'gobag list storage -v'")
+	fs.StringVar(&f.configFile, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
+	fs.VarP(&f.maxBagSize, "max-bag-size", "b", "begin a new file at this size (default never)")
+	fs.VarP(&f.maxBagDuration, "max-bag-duration", "d", "begin a new file after this time (default never)")
+	f.syncInterval = secondsValue(time.Second)
+	fs.Var(&f.syncInterval, "sync-interval", "time between syncs to the disk: what a power cut may cost")
+	fs.StringVar(&f.compat, "compat", "auto", "whose tools must open the bag: auto, humble or jazzy (jazzy and later)")
+	listFlag(fs, &f.customData, "custom-data", "", "KEY=VALUE to store in the bag's metadata", false)
+
+	fs.Var(&f.maxCacheSize, "max-cache-size", "memory for messages not yet written (default the smaller of 100 MiB and 5 % of RAM)")
+	listFlag(fs, &f.priority, "priority", "", "TOPIC=N: topics with a higher N are dropped later when the queue is full", false)
+	fs.Var(&f.duration, "duration", "stop after this time")
+	fs.Uint64Var(&f.maxMessages, "max-messages", 0, "stop after this many messages")
+	fs.Var(&f.minFreeSpace, "min-free-space", "stop when the disk has less left, 0 = never (default the larger of 500 MB and 2 %)")
+
+	fs.StringVar(&f.qosFile, "qos-profile-overrides-path", "", "YAML `FILE`: topic to QoS profile")
+	f.node.define(fs, "gobag_recorder")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn, error or fatal")
+	fs.BoolVar(&f.untilStdinCloses, "until-stdin-closes", false, "stop when standard input ends")
+	hide(fs, "until-stdin-closes")
+	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
+	cmd.RegisterFlagCompletionFunc("storage-preset-profile", cobra.FixedCompletions([]cobra.Completion{"resilient", "fast", "small", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("compat", cobra.FixedCompletions([]cobra.Completion{"auto", "humble", "jazzy"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("log-level", completeLevel)
+	cmd.RegisterFlagCompletionFunc("output", cobra.NoFileCompletions)
+	return cmd
+}
