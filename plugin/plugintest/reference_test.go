@@ -53,3 +53,5 @@ func TestReferenceRoundTrip(t *testing.T) {
 		t.Fatal(got)
 	}
 }
+
+func TestConformance(t *testing.T) { Run(t, NewMemory(), Options{}) }
