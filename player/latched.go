@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
@@ -48,27 +49,53 @@ func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
 }
 
 // lastBefore returns copies of the last messages of a publication before the start, oldest first: at most keep, and no
-// more bytes than are read ahead.
+// more bytes than are read ahead. Where the storage cannot be read backwards it is read up to the start.
 func (p *Player) lastBefore(ctx context.Context, pub *publication, keep int) ([][]byte, error) {
-	it, err := p.o.Bag.Messages(plugin.Query{Topics: pub.ids, Range: &plugin.TimeRange{Start: math.MinInt64, End: p.start - 1}})
+	q := plugin.Query{Topics: pub.ids, Range: &plugin.TimeRange{Start: math.MinInt64, End: p.start - 1}, Reverse: true}
+	last, err := p.collect(ctx, q, keep)
+	if errors.Is(err, plugin.ErrUnsupported) {
+		q.Reverse = false
+		last, err = p.collect(ctx, q, keep)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read bag before the start: %w", err)
 	}
-	defer it.Close()
-	var last [][]byte
+	if q.Reverse {
+		slices.Reverse(last)
+	}
+	return last, nil
+}
+
+// collect returns copies of the messages of a query that are nearest to the start, as they come.
+func (p *Player) collect(ctx context.Context, q plugin.Query, keep int) (last [][]byte, err error) {
+	it, err := p.o.Bag.Messages(q)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
 	var bytes int64
 	var m plugin.Message
-	for {
+	var damage *plugin.CorruptError
+	for found := 0; ; {
 		switch err := it.Next(&m); {
 		case errors.Is(err, io.EOF):
 			return last, nil
+		case errors.As(err, &damage) && found < maxDamage: // reported when playback reaches it
+			found++
+			continue
 		case err != nil:
-			return nil, fmt.Errorf("read bag before the start: %w", err)
+			return nil, err
 		case ctx.Err() != nil:
 			return nil, nil
 		}
+		full := func() bool {
+			return len(last) > 0 && (len(last) >= keep || bytes+int64(len(m.Data)) > p.o.ReadAheadBytes)
+		}
+		if q.Reverse && full() {
+			return last, nil
+		}
 		var buf []byte // of the oldest, used again
-		for len(last) > 0 && (len(last) >= keep || bytes+int64(len(m.Data)) > p.o.ReadAheadBytes) {
+		for full() {
 			buf = last[0]
 			bytes -= int64(len(buf))
 			last = last[1:]

@@ -36,6 +36,14 @@ type Player struct {
 	eventMu sync.Mutex
 
 	nextStarved, nextGap time.Time // of the goroutine of Run
+	sleeper              sleeper
+}
+
+// sleeper does the last part of a wait more precisely than the runtime's timers can.
+type sleeper struct {
+	span  time.Duration      // how long that part is
+	lock  func() func()      // prepares the calling goroutine; what it returns undoes that
+	until func(at time.Time) // sleeps, at most span
 }
 
 type counter struct{ messages, bytes atomic.Uint64 }
@@ -68,7 +76,7 @@ func New(o Options) (*Player, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("play: %w", err)
 	}
-	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1)}
+	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1), sleeper: preciseSleeper}
 	var errF, errR error
 	p.filter, errF = newFilter(p.o)
 	p.remaps, errR = parseRemaps(p.o.Remap)
@@ -158,7 +166,15 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 		}
 	}
 	reading, stopReading := context.WithCancel(ctx)
-	ahead := newReadAhead(p.o.Bag, plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}}, byID, p.o)
+	var damage []error
+	ahead := &readAhead{bag: p.o.Bag, query: plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}},
+		loop: p.o.Loop, pubs: byID, buffers: newBuffers(p.o.ReadAheadBytes), items: make(chan item, p.o.ReadAhead)}
+	ahead.damaged = func(err error) {
+		if len(damage) < 10 { // loops meet the same one again
+			damage = append(damage, err)
+			p.emit(EventOther, slog.LevelError, "", fmt.Sprintf("what follows in a damaged storage is not played: %v", err))
+		}
+	}
 	var reader sync.WaitGroup
 	reader.Go(func() { ahead.run(reading) })
 	defer reader.Wait()
@@ -167,7 +183,7 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	if err := p.playLatched(ctx, pubs); err != nil {
 		return err
 	}
-	defer lockThread()()
+	defer p.sleeper.lock()()
 	it, waited, ok := p.next(ctx, ahead) // the bag's time does not run before the first message is read
 	p.clock.jump(p.start)
 	p.state.Store(int32(StatePlaying))
@@ -191,10 +207,10 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	}
 	stopReading()
 	reader.Wait()
-	if errors.Is(ahead.err, context.Canceled) || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
-	return ahead.err
+	return errors.Join(append(damage, ahead.err)...)
 }
 
 // next returns the next item; waited says that it was not there yet.
@@ -228,17 +244,17 @@ func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) bool {
 			}
 		}
 		wait := time.Until(at)
-		if wait > fineSleep {
+		if wait > p.sleeper.span {
 			if wait > farGap {
 				p.reportGap(wait)
 			}
-			if !sleepCoarse(ctx, wait-fineSleep, changed) {
+			if !sleepCoarse(ctx, wait-p.sleeper.span, changed) {
 				return false
 			}
 			continue
 		}
 		if wait > 0 {
-			sleepFine(at)
+			p.sleeper.until(at)
 		}
 		late := time.Since(at)
 		p.lateness.add(late)

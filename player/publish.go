@@ -71,12 +71,11 @@ func (p *Player) chooseQoS(t *bag.TopicInfo, name string) ros.QoS {
 			return q.Normalized().Resolve(ros.DefaultQoS())
 		}
 	}
-	profiles, err := bag.DecodeQoS(t.OfferedQoS)
-	if err != nil {
-		p.emit(EventQoS, slog.LevelWarn, t.Name, fmt.Sprintf("topic '%s' is published with the default QoS: %v", t.Name, err))
+	if t.QoS == nil && t.OfferedQoS != "" {
+		p.emit(EventQoS, slog.LevelWarn, t.Name, fmt.Sprintf("topic '%s' is published with the default QoS, since the recorded one cannot be read", t.Name))
 		return ros.DefaultQoS()
 	}
-	q, warning := ros.PlaybackQoS(rosProfiles(profiles))
+	q, warning := ros.PlaybackQoS(rosProfiles(t.QoS))
 	if warning != "" {
 		p.emit(EventQoS, slog.LevelWarn, t.Name, fmt.Sprintf("topic '%s': %s", t.Name, warning))
 	}

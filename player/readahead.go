@@ -25,14 +25,16 @@ type readAhead struct {
 	pubs    map[plugin.TopicID]*publication
 	buffers *buffers
 	items   chan item
-	err     error // valid after items is closed
+	damaged func(error) // told about every damaged storage
+
+	err error // valid after items is closed
 }
 
-func newReadAhead(r *bag.Reader, q plugin.Query, pubs map[plugin.TopicID]*publication, o Options) *readAhead {
-	return &readAhead{bag: r, query: q, loop: o.Loop, pubs: pubs, buffers: newBuffers(o.ReadAheadBytes), items: make(chan item, o.ReadAhead)}
-}
+// maxDamage bounds how many damaged storages are passed over.
+const maxDamage = 1000
 
-// run reads until the end of the bag, an error or the end of ctx, then closes items.
+// run reads until the end of the bag, an error or the end of ctx, then closes items. A damaged storage ends with its last
+// whole message; the others are read all the same, and the damage is the error in the end.
 func (r *readAhead) run(ctx context.Context) {
 	defer close(r.items)
 	for {
@@ -59,10 +61,15 @@ func (r *readAhead) pass(ctx context.Context) (n int, err error) {
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	var m plugin.Message
-	for {
+	var damage *plugin.CorruptError
+	for found := 0; ; {
 		switch err := it.Next(&m); {
 		case errors.Is(err, io.EOF):
 			return n, nil
+		case errors.As(err, &damage) && found < maxDamage:
+			found++
+			r.damaged(err)
+			continue
 		case err != nil:
 			return n, fmt.Errorf("read bag: %w", err)
 		}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// fineSleep is the last part of a wait: below it the runtime's timers, which are a millisecond late, give way to
-// nanosleep(2) on a thread of its own without timer slack.
-const fineSleep = 3 * time.Millisecond
+// preciseSleeper leaves the last 3 ms of a wait to nanosleep(2) on a thread of its own without timer slack, since the
+// runtime's timers are a millisecond late.
+var preciseSleeper = sleeper{span: 3 * time.Millisecond, lock: lockThread, until: sleepFine}
 
 const prSetTimerSlack = 29 // prctl(2)
 
@@ -22,7 +22,7 @@ func lockThread() (unlock func()) {
 	}
 }
 
-// sleepFine sleeps until t, at most fineSleep away. Signals do not cut it short.
+// sleepFine sleeps until t. Signals do not cut it short.
 func sleepFine(t time.Time) {
 	for d := time.Until(t); d > 0; d = time.Until(t) {
 		ts := syscall.NsecToTimespec(int64(d))

@@ -4,9 +4,5 @@ package player
 
 import "time"
 
-// fineSleep is the last part of a wait. The runtime's timers are precise enough here, so it is as good as empty.
-const fineSleep = 0
-
-func lockThread() (unlock func()) { return func() {} }
-
-func sleepFine(t time.Time) { time.Sleep(time.Until(t)) }
+// preciseSleeper leaves nothing to itself: the runtime's timers are as precise as can be had without more packages.
+var preciseSleeper = sleeper{lock: func() func() { return func() {} }, until: func(at time.Time) { time.Sleep(time.Until(at)) }}

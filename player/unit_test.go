@@ -267,10 +267,10 @@ func TestValidate(t *testing.T) {
 
 // The last part of a wait ends after its time and not long after, whatever the runtime's timers do.
 func TestSleepFine(t *testing.T) {
-	defer lockThread()()
+	defer preciseSleeper.lock()()
 	for _, d := range []time.Duration{-time.Millisecond, 0, time.Microsecond, 300 * time.Microsecond, 2 * time.Millisecond} {
 		at := time.Now().Add(d)
-		sleepFine(at)
+		preciseSleeper.until(at)
 		if time.Now().Before(at) {
 			t.Errorf("a sleep of %v ended early", d)
 		}

@@ -194,7 +194,7 @@ func TestFailingStorage(t *testing.T) {
 			t.Fatalf("%v, reason %q", err, res.Reason)
 		}
 		g.checkSums(res)
-		if l := res.Ledger.Topics["/a"]; l.Recorded != 20 || l.Lost.Storage == 0 {
+		if l := res.Ledger.Topics["/a"]; l.Recorded < 10 || l.Recorded > 25 || l.Lost.Storage == 0 {
 			t.Errorf("%+v", l)
 		}
 		g.wantEvent(EventStorage, "writing failed")
