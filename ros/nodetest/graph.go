@@ -66,9 +66,19 @@ func (s suite) graphEndpoints(t *testing.T) {
 // Changed, taken before Topics, misses no change, and is silent while there is none.
 func (s suite) changed(t *testing.T) {
 	n := s.nodes(t, 2)
-	await := func(what string, ok func() string) {
+	// await changes something and waits with Changed until it shows.
+	await := func(what string, change func(), ok func() string) {
 		t.Helper()
+		before := n[1].Graph().Changed()
+		change()
 		deadline := time.After(s.Patience)
+		defer func() {
+			select {
+			case <-before:
+			case <-deadline:
+				t.Errorf("%s: a channel taken before it was not closed", what)
+			}
+		}()
 		for {
 			changed := n[1].Graph().Changed()
 			problem := ok()
@@ -82,12 +92,13 @@ func (s suite) changed(t *testing.T) {
 			}
 		}
 	}
-	pub := advertise(t, n[0], ros.Topic{Name: "/changed", Type: stringType}, ros.DefaultQoS())
-	await("advertise", func() string { return sees(n[1], "/changed", 1, 0) })
-	sub, c := subscribe(t, n[0], ros.Topic{Name: "/changed", Type: stringType}, ros.DefaultQoS())
-	await("subscribe", func() string { return sees(n[1], "/changed", 1, 1) })
-	own := advertise(t, n[1], ros.Topic{Name: "/changed", Type: stringType}, keepAll())
-	await("own publisher", func() string { return sees(n[1], "/changed", 2, 1) })
+	topic := ros.Topic{Name: "/changed", Type: stringType}
+	var pub, own ros.Publisher
+	var sub ros.Subscription
+	var c *collector
+	await("advertise", func() { pub = advertise(t, n[0], topic, ros.DefaultQoS()) }, func() string { return sees(n[1], topic.Name, 1, 0) })
+	await("subscribe", func() { sub, c = subscribe(t, n[0], topic, ros.DefaultQoS()) }, func() string { return sees(n[1], topic.Name, 1, 1) })
+	await("own publisher", func() { own = advertise(t, n[1], topic, keepAll()) }, func() string { return sees(n[1], topic.Name, 2, 1) })
 
 	// Data is no change.
 	s.matched(t, own, 1)
@@ -111,9 +122,10 @@ func (s suite) changed(t *testing.T) {
 		close      func() error
 		pubs, subs int
 	}{{pub.Close, 1, 1}, {sub.Close, 1, 0}, {own.Close, 0, 0}} {
-		if err := end.close(); err != nil {
-			t.Fatal(err)
-		}
-		await("close", func() string { return sees(n[1], "/changed", end.pubs, end.subs) })
+		await("close", func() {
+			if err := end.close(); err != nil {
+				t.Fatal(err)
+			}
+		}, func() string { return sees(n[1], topic.Name, end.pubs, end.subs) })
 	}
 }

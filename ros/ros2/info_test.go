@@ -40,6 +40,8 @@ func appendInfo(order binary.AppendByteOrder, idSize int, participant rtps.GUID,
 	return b
 }
 
+var le = binary.AppendByteOrder(binary.LittleEndian)
+
 func guid(n byte) (g rtps.GUID) {
 	for i := range g {
 		g[i] = n + byte(i)

@@ -1,0 +1,207 @@
+package ros2
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gobag/gobag/ros"
+	"github.com/gobag/gobag/rtps"
+)
+
+// recently is how old the view of the graph may be in which a new subscription looks for publishers. Each subscription
+// changes the graph itself; what it misses is noticed at the next change.
+const recently = 2 * coalesce
+
+// Subscription is a ros.Subscription. One with BestAvailable policies has a reader for each class of quality of service
+// that its publishers offer; each publisher is received by the reader of its class, so by the most it offers, and by
+// that one only.
+type Subscription struct {
+	node    *Node
+	key     offerKey
+	qos     ros.QoS // as asked for, normalized
+	follows bool    // it has BestAvailable policies
+	handler func(ros.Sample)
+	seen    seen
+
+	mu      sync.Mutex // never held while the handler runs
+	topic   ros.Topic
+	readers map[class]*rtps.Reader
+	retired stats // of readers that are closed
+	closed  bool
+}
+
+// Subscribe implements ros.Node. A topic without TypeHash takes that of the publishers known by now. Deadline, lifespan
+// and liveliness of the profile are not asked for: they change nothing of what is received. With
+// AvoidROSNamespaceConventions the topic's name is that on the wire.
+func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
+	if h == nil {
+		return nil, fmt.Errorf("subscribe %s: no handler", t.Name)
+	}
+	key, err := n.endpointNames("subscribe", t, q)
+	if err != nil {
+		return nil, err
+	}
+	s := &Subscription{node: n, key: key, qos: q.Normalized(), handler: h, topic: t, readers: map[class]*rtps.Reader{}}
+	s.follows = s.qos.Reliability == ros.ReliabilityBestAvailable || s.qos.Durability == ros.DurabilityBestAvailable
+	// First it is registered, then it makes its first reader: that is a change, after which run looks again whether the
+	// view of the graph was too old.
+	if s.follows && !n.follow(s) {
+		return nil, fmt.Errorf("subscribe %s: node: %w", t.Name, ros.ErrClosed)
+	}
+	if err := s.start(n.graph.current(recently).offers[key]); err != nil {
+		return nil, errors.Join(fmt.Errorf("subscribe %s: %w", t.Name, closedError(err)), s.Close())
+	}
+	return s, nil
+}
+
+// follow makes run adapt the subscription; false if the node is closed.
+func (n *Node) follow(s *Subscription) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false
+	}
+	n.subs[s] = true
+	return true
+}
+
+// start makes the first readers, unless run was faster.
+func (s *Subscription) start(offers []offer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.readers) > 0 {
+		return nil
+	}
+	return s.adaptLocked(offers)
+}
+
+// adapt makes the readers that the publishers' offers ask for and closes those that have none any more. Without any
+// publisher what there is stays; the first reader is then one for reliable and volatile, ROS's default.
+func (s *Subscription) adapt(offers []offer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.adaptLocked(offers)
+}
+
+func (s *Subscription) adaptLocked(offers []offer) error {
+	if s.closed {
+		return nil
+	}
+	needed := make(map[class]bool, 3)
+	for _, o := range offers {
+		needed[classOf(s.qos, o.reliable, o.latched)] = true
+		if s.topic.TypeHash == "" {
+			s.topic.TypeHash = o.hash
+		}
+	}
+	if len(needed) == 0 {
+		if len(s.readers) > 0 {
+			return nil
+		}
+		needed[classOf(s.qos, true, false)] = true
+	}
+	for c := range needed {
+		if s.readers[c] != nil {
+			continue
+		}
+		r, err := s.open(c)
+		if err != nil {
+			return err
+		}
+		s.readers[c] = r
+	}
+	for c, r := range s.readers {
+		if !needed[c] {
+			if err := s.retire(c, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open makes the reader of a class. s.mu is held.
+func (s *Subscription) open(c class) (*rtps.Reader, error) {
+	config := rtps.ReaderConfig{Topic: s.key.topic, Type: s.key.typ, QoS: readerQoS(c.qos(s.qos)), UserData: endpointUserData(s.topic.TypeHash),
+		Handler: s.deliver}
+	if s.follows {
+		config.Accept = func(e rtps.Endpoint) bool {
+			return classOf(s.qos, e.QoS.Reliability == rtps.Reliable, e.QoS.Durability >= rtps.TransientLocal) == c
+		}
+	}
+	return s.node.p.NewReader(config)
+}
+
+// retire closes a reader and keeps its statistics. s.mu is held.
+func (s *Subscription) retire(c class, r *rtps.Reader) error {
+	delete(s.readers, c)
+	err := r.Close()
+	s.retired.add(r.Stats())
+	return err
+}
+
+// deliver runs on a receive goroutine of the participant, never twice at once.
+func (s *Subscription) deliver(x rtps.Sample) {
+	if !s.seen.first(x.Writer, x.Seq) {
+		x.Release()
+		return
+	}
+	s.handler(ros.Sample{
+		Data:       x.Data,
+		SourceTime: x.SourceTime,
+		RecvTime:   x.RecvTime,
+		Writer:     ros.EndpointID(x.Writer),
+		Seq:        uint64(x.Seq),
+		Cost:       x.Cost,
+		Owner:      x.Owner,
+	})
+}
+
+// Topic implements ros.Subscription. The type hash is the one that was given, or that of the publishers.
+func (s *Subscription) Topic() ros.Topic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.topic
+}
+
+// Stats implements ros.Subscription.
+func (s *Subscription) Stats() ros.SubscriptionStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.retired.clone()
+	var refused map[rtps.GUID]int
+	var mismatches []rtps.Mismatch
+	for _, r := range s.readers {
+		st := r.Stats()
+		all.add(st)
+		if refused == nil {
+			mismatches, refused = st.Mismatches, map[rtps.GUID]int{}
+		}
+		for _, m := range st.Mismatches {
+			refused[m.GUID]++
+		}
+	}
+	out := all.result(&s.seen)
+	for _, m := range mismatches {
+		if refused[m.GUID] == len(s.readers) { // another reader takes the others
+			out.Mismatches = append(out.Mismatches, ros.Mismatch{ID: ros.EndpointID(m.GUID), Reason: m.Reason})
+		}
+	}
+	return out
+}
+
+// Close implements ros.Subscription.
+func (s *Subscription) Close() error {
+	s.node.mu.Lock()
+	delete(s.node.subs, s)
+	s.node.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	var errs []error
+	for c, r := range s.readers {
+		errs = append(errs, s.retire(c, r))
+	}
+	return errors.Join(errs...)
+}
