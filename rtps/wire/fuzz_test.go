@@ -318,7 +318,7 @@ func FuzzEndpoint(f *testing.F) {
 func TestMutatedDatagrams(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() || raceEnabled {
-		n = 100_000
+		n = 50_000
 	}
 	if s := os.Getenv("GOBAG_MUTATIONS"); s != "" {
 		var err error

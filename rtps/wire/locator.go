@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 
@@ -59,7 +58,7 @@ func (l Locator) String() string {
 	}
 	switch l.Kind {
 	case LocatorTCPv4, LocatorTCPv6:
-		return fmt.Sprintf("tcp port %d", binary.BigEndian.Uint16([]byte{byte(l.Port >> 8), byte(l.Port)}))
+		return fmt.Sprintf("tcp port %d", uint16(l.Port)) // the upper half is a logical port
 	case LocatorSHM:
 		return fmt.Sprintf("shared memory port %d", l.Port)
 	case LocatorInvalid:

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gobag/gobag/cdr"
@@ -71,7 +72,7 @@ func (d *ParticipantData) parse(payload []byte, inline *InlineQoS) error {
 		case pidDefaultMulticast:
 			d.DefaultMulticast = addLocator(d.DefaultMulticast, &l.v)
 		case pidDomainID:
-			d.DomainID = int(l.v.Uint32())
+			d.DomainID = int(min(l.v.Uint32(), math.MaxInt32))
 		case pidDomainTag:
 			d.DomainTag = l.str()
 		case pidEntityName:
