@@ -745,8 +745,9 @@ func TestFirstMessageIsNotLost(t *testing.T) {
 					return
 				case <-time.After(100 * time.Millisecond):
 				}
-				p, _ := g.listener.Advertise(ros.Topic{Name: "/noise", Type: str}, ros.DefaultQoS())
-				p.Close()
+				if p, err := g.listener.Advertise(ros.Topic{Name: "/noise", Type: str}, ros.DefaultQoS()); err == nil {
+					p.Close()
+				}
 			}
 		}()
 		r := makeBag(t, topics("/a"), []msg{{0, 0}})

@@ -14,6 +14,7 @@ import (
 
 const (
 	chunkSize    = 1024                   // messages handed to the bag at a time; bounds the scratch below
+	chunkBytes   = 4 << 20                // payload of those: their memory is free for new messages that soon
 	writerTick   = 200 * time.Millisecond // topics that have no messages reach the bag within this
 	ledgerPeriod = 2 * time.Second        // between two updates of the ledger in the bag
 )
@@ -51,7 +52,7 @@ func (w *writer) run() error {
 		var err error
 		entries, err = w.r.queue.Take(ctx, entries[:0])
 		for rest := entries; len(rest) > 0; {
-			chunk := rest[:min(chunkSize, len(rest))]
+			chunk := rest[:chunkLen(rest)]
 			rest = rest[len(chunk):]
 			w.write(chunk)
 			w.r.queue.Done(chunk)
@@ -62,6 +63,17 @@ func (w *writer) run() error {
 	}
 	cancel()
 	return w.close()
+}
+
+// chunkLen returns how many of the entries make a chunk, at least one.
+func chunkLen(entries []bag.Entry) int {
+	bytes := 0
+	for i := range entries[:min(chunkSize, len(entries))] {
+		if bytes += len(entries[i].Data); bytes > chunkBytes {
+			return max(i, 1)
+		}
+	}
+	return min(chunkSize, len(entries))
 }
 
 // tick does what is due from time to time: topics that were found or changed and have no new message, the ledger.
