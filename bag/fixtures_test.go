@@ -47,3 +47,12 @@ func privateCopy(t testing.TB, src string) string {
 	}
 	return dst
 }
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -191,7 +191,6 @@ func (q *Queue) Push(e Entry) bool {
 	if q.closed || !q.fits(&e) && !q.makeRoom(&e, now, &evicted) {
 		q.countDrop(&e)
 		q.mu.Unlock()
-		releaseNodes(evicted)
 		release(&e)
 		return false
 	}
@@ -207,7 +206,9 @@ func (q *Queue) Push(e Entry) bool {
 		default:
 		}
 	}
-	releaseNodes(evicted)
+	if evicted != nil {
+		q.recycle(evicted)
+	}
 	return true
 }
 
@@ -412,9 +413,21 @@ func release(e *Entry) {
 	}
 }
 
-// releaseNodes releases what was evicted. The nodes go to the garbage collector: eviction is not the steady state.
-func releaseNodes(list *node) {
-	for n := list; n != nil; n = n.next {
-		release(&n.e)
+// recycle releases what was evicted and keeps the nodes.
+func (q *Queue) recycle(list *node) {
+	last, n := list, 1
+	for at := list; at != nil; at = at.next {
+		release(&at.e)
+		at.e = Entry{}
+		if at != list {
+			last, n = at, n+1
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.nfree+n <= maxFree {
+		last.next = q.free
+		q.free = list
+		q.nfree += n
 	}
 }
