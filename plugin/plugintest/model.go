@@ -14,7 +14,11 @@ import (
 // what both then say. The seed is printed when something differs.
 func randomOperations(t T, d plugin.Driver, o Options) {
 	seed := uint64(time.Now().UnixNano())
-	for round := range uint64(6) {
+	rounds := uint64(6)
+	if raceDetector {
+		rounds = 2
+	}
+	for round := range rounds {
 		if err := randomRound(t, d, o, seed+round); err != nil {
 			t.Fatalf("seed %d: %v", seed+round, err)
 		}

@@ -223,13 +223,13 @@ func (w *writer) writePack() error {
 	return w.pack.run(first, row)
 }
 
-// measure brings size up to date.
+// measure brings size up to date. It never falls, though the pack in memory takes up more than it will in its page.
 func (w *writer) measure() error {
 	ok, err := w.pages.step()
 	if err != nil || !ok {
 		return errors.Join(err, w.pages.reset())
 	}
-	w.size.Store(w.pages.int64(0)*w.pageSize + w.packer.size())
+	w.size.Store(max(w.size.Load(), w.pages.int64(0)*w.pageSize+w.packer.size()))
 	return w.pages.reset()
 }
 
