@@ -111,7 +111,7 @@ func TestStopSignals(t *testing.T) {
 		must(t, rec.Wait(patience)) // exit 0
 		info, err := gobag.Info(rec.Dir)
 		must(t, err)
-		if info.CutOff() || info.MessageCount == 0 {
+		if info.CutOff || info.MessageCount == 0 {
 			t.Errorf("after %v: %d messages, warnings %q", s, info.MessageCount, info.Warnings)
 		}
 	}
@@ -137,7 +137,7 @@ func TestKilledBagOpens(t *testing.T) {
 	}
 	info, err := gobag.Info(rec.Dir)
 	must(t, err)
-	if !info.CutOff() {
+	if !info.CutOff {
 		t.Errorf("info does not say that the bag was cut off: %q", info.Warnings)
 	}
 	got, err := lab.Contents(rec.Dir, topics)

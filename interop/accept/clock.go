@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/interop/lab"
 	"github.com/gobag/gobag/recorder"
 	"github.com/gobag/gobag/ros/ros2"
@@ -77,35 +76,30 @@ func checkClock(b *bench) error {
 }
 
 // clockBag looks at the files and the steps in the bag.
-func clockBag(b *bench, dir string) (err error) {
-	r, err := bag.Open(context.Background(), dir, bag.ReaderOptions{})
+func clockBag(b *bench, dir string) error {
+	info, err := b.gobag.Info(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	files, empty := r.Metadata().Files, 0
-	for _, f := range files {
-		if f.MessageCount == 0 {
+	empty := 0
+	for _, f := range info.Files {
+		if f.Messages == 0 {
 			empty++
 		}
 	}
 	// The recording lasts 15 s and splits every 2 s of real time; no split is owed to a step.
-	b.figure(empty == 0 && len(files) >= 6 && len(files) <= 9, "clock stepped, splits", "none empty, one every 2 s of real time",
-		"%d files, %d empty", len(files), empty)
-	steps, err := bag.ParseClockSteps(r.Metadata().CustomData[bag.KeyClockSteps])
-	if err != nil {
-		return err
-	}
-	near := func(s bag.ClockStep, want time.Duration) bool {
+	b.figure(empty == 0 && len(info.Files) >= 6 && len(info.Files) <= 9, "clock stepped, splits",
+		"none empty, one every 2 s of real time", "%d files, %d empty", len(info.Files), empty)
+	near := func(s lab.ClockStep, want time.Duration) bool {
 		d := time.Duration(s.After-s.Before) - want
 		return d > -200*time.Millisecond && d < 200*time.Millisecond
 	}
-	ok := len(steps) == 2 && near(steps[0], stepBack) && near(steps[1], stepForward)
+	ok := len(info.ClockSteps) == 2 && near(info.ClockSteps[0], stepBack) && near(info.ClockSteps[1], stepForward)
 	text := ""
-	for _, s := range steps {
-		text += fmt.Sprintf(" %+.1f h at %.1f s", time.Duration(s.After-s.Before).Hours(), s.Monotonic.Seconds())
+	for _, s := range info.ClockSteps {
+		text += fmt.Sprintf(" %+.1f h at %.1f s", time.Duration(s.After-s.Before).Hours(), time.Duration(s.Monotonic).Seconds())
 	}
-	b.figure(ok, "clock stepped, steps in the bag", "−1 h and + 50 years", "%d:%s", len(steps), text)
+	b.figure(ok, "clock stepped, steps in the bag", "−1 h and + 50 years", "%d:%s", len(info.ClockSteps), text)
 	return nil
 }
 
@@ -120,7 +114,7 @@ func clockChild(args []string) (err error) {
 	}
 	var shift atomic.Int64
 	now := func() int64 { return time.Now().UnixNano() + shift.Load() }
-	node, err := ros2.NewNode(ros2.Options{Domain: *domain, Now: now})
+	node, err := ros2.New(ros2.Options{Domain: *domain, Now: now})
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (v *verdicts) examine(b *bench, c crash, arrivals []lab.Arrival) {
 		return
 	}
 	v.opened++
-	if info.CutOff() {
+	if info.CutOff {
 		v.said++
 	} else {
 		note("info says nothing of a cut: %q", info.Warnings)

@@ -118,10 +118,10 @@ func (h *heapWatch) report(count, malformed uint64) {
 type deepParser struct{ sets int }
 
 func (p *deepParser) Data(ctx *wire.Context, d *wire.Data) {
-	_, _ = wire.ParseParticipant(d.Payload, &d.Inline, ctx.Vendor)
-	_, _ = wire.ParseEndpoint(d.Payload, &d.Inline, ctx.Vendor, true)
-	_, _ = wire.ParseEndpoint(d.Payload, &d.Inline, ctx.Vendor, false)
-	_, _ = wire.ParseKey(d.Payload, &d.Inline)
+	_, _ = wire.ParseParticipant(d.Payload, &d.InlineQoS, ctx.Vendor)
+	_, _ = wire.ParseEndpoint(d.Payload, &d.InlineQoS, ctx.Vendor, true)
+	_, _ = wire.ParseEndpoint(d.Payload, &d.InlineQoS, ctx.Vendor, false)
+	_, _ = wire.ParseKey(d.Payload, &d.InlineQoS)
 	_, _ = wire.ParseLiveliness(d.Payload)
 }
 func (p *deepParser) DataFrag(*wire.Context, *wire.DataFrag)           {}

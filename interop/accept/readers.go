@@ -180,7 +180,7 @@ func publicBags(fixtures string) ([]fixture, error) {
 			continue
 		}
 		var named []fixture
-		for _, path := range meta.RelativeFilePaths {
+		for _, path := range meta.Paths {
 			if f, ok := byName[filepath.Base(path)]; ok {
 				named = append(named, f)
 			}

@@ -48,9 +48,19 @@ type Info struct {
 	BagSize           int64       `json:"bag_size"`
 	Topics            []TopicInfo `json:"topics"`
 	Files             []struct {
-		Path string `json:"path"`
+		Path     string `json:"path"`
+		Messages int64  `json:"message_count"`
 	} `json:"files"`
-	Warnings []string `json:"warnings"`
+	Warnings   []string    `json:"warnings"`
+	CutOff     bool        `json:"cut_off"`
+	ClockSteps []ClockStep `json:"clock_steps"`
+}
+
+// ClockStep is a jump of the wall clock in Info.
+type ClockStep struct {
+	Monotonic int64 `json:"monotonic_ns"`
+	Before    int64 `json:"before_ns"`
+	After     int64 `json:"after_ns"`
 }
 
 // TopicInfo is a topic in Info.
@@ -94,16 +104,6 @@ func (i Info) Topic(name string) TopicInfo {
 		}
 	}
 	return TopicInfo{}
-}
-
-// CutOff says whether a warning tells that the bag was cut off.
-func (i Info) CutOff() bool {
-	for _, w := range i.Warnings {
-		if strings.Contains(w, "cut off") {
-			return true
-		}
-	}
-	return false
 }
 
 // FirstOnDisk polls a bag being recorded until another process (this one) reads a message in it, and returns the

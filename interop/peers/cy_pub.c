@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
   signal(SIGTERM, on_signal);
   setvbuf(stdout, NULL, _IOLBF, 0);
 
-  dds_entity_t participant = must(dds_create_participant(DDS_DOMAIN_DEFAULT, NULL, NULL), "participant");
+  dds_entity_t participant = join();
   for (int i = 0; i < n; i++) create_writers(&jobs[i], participant);
   pthread_t threads[MAX_JOBS];
   printf("{\"event\":\"ready\"}\n");

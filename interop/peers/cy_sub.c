@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
   signal(SIGTERM, on_signal);
   setvbuf(stdout, NULL, _IOLBF, 0);
 
-  dds_entity_t participant = must(dds_create_participant(DDS_DOMAIN_DEFAULT, NULL, NULL), "participant");
+  dds_entity_t participant = join();
   dds_entity_t waitset = must(dds_create_waitset(participant), "waitset");
   for (int s = 0; s < n_specs; s++) {
     dds_qos_t *q = spec_qos(&specs[s], false);

@@ -85,6 +85,11 @@ dds_entity_t spec_topic(dds_entity_t participant, const struct spec *s, int i, c
   return must(dds_create_topic(participant, types[s->kind], mangled, NULL, NULL), mangled);
 }
 
+dds_entity_t join(void) {
+  const char *domain = getenv("ROS_DOMAIN_ID");
+  return must(dds_create_participant(domain ? (dds_domainid_t)atoi(domain) : 0, NULL, NULL), "participant");
+}
+
 dds_entity_t must(dds_entity_t r, const char *what) {
   if (r < 0) {
     fprintf(stderr, "%s: %s\n", what, dds_strretcode(-r));
