@@ -51,6 +51,7 @@ of the traffic was kept. Verbs and flags are those of "ros2 bag"; ROS need not b
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError("%s: %w (see %q)", verbName(cmd), err, cmd.CommandPath()+" --help")
 	})
+	setTemplates(root)
 	root.AddCommand(newRecord(a), newPlay(a), newInfo(a), newList(a), newDemo(a), newPerf(a), newVersion(a))
 	return root
 }

@@ -29,11 +29,11 @@ every byte that a subscriber gets is compared again. Exit code 1 if anything is 
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&d.output, "output", "o", "", "bag directory to create and keep (default: a temporary one)")
-	fs.StringVarP(&d.storage, "storage", "s", defaultStorage, "storage format")
+	fs.StringVarP(&d.output, "output", "o", "", "bag directory `DIR` to create and keep (default: a temporary one)")
+	fs.StringVarP(&d.storage, "storage", "s", defaultStorage, "storage format `ID`")
 	d.seconds = secondsValue(5 * time.Second)
 	fs.Var(&d.seconds, "duration", "how long the robot publishes")
-	fs.Float64VarP(&d.rate, "rate", "r", 10, "how fast it is replayed")
+	fs.Float64VarP(&d.rate, "rate", "r", 10, "how fast, `FACTOR`, it is replayed")
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Exit codes. They are part of the command line: scripts test for them.
@@ -44,7 +45,12 @@ func explain(err error) (code int, text string) {
 		if e.Err == nil {
 			return e.Code, ""
 		}
-		return e.Code, err.Error()
+		return e.Code, inOneLine(err.Error())
 	}
-	return exitFailure, err.Error()
+	return exitFailure, inOneLine(err.Error())
+}
+
+// inOneLine joins the lines of a text: joined errors come one a line.
+func inOneLine(s string) string {
+	return printable(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }

@@ -39,11 +39,11 @@ crash, or that is being recorded, opens as it is. Bags recorded by gobag also te
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&o.storage, "storage", "s", "", "storage format (default: recognised by its first bytes)")
-	fs.BoolVarP(&o.nameOnly, "topic-name", "t", false, "only the names of the topics, one a line")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "add sizes, rates, quality of service and type hashes; reads the whole bag")
-	fs.StringVar(&o.sort, "sort", "name", "order of the topics: name, type or count")
-	fs.BoolVar(&o.json, "json", false, "JSON for programs")
+	fs.StringVarP(&o.storage, "storage", "s", "", "storage format `ID` (default: recognised by its first bytes)")
+	switchFlag(fs, &o.nameOnly, "topic-name", "t", "only the names of the topics, one a line")
+	switchFlag(fs, &o.verbose, "verbose", "v", "add sizes, rates, quality of service and type hashes; reads the whole bag")
+	fs.StringVar(&o.sort, "sort", "name", "order `BY` of the topics: name, type or count")
+	switchFlag(fs, &o.json, "json", "", "JSON for programs")
 	fs.StringVar(&o.configYML, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
 	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]cobra.Completion{"name", "type", "count"}, cobra.ShellCompDirectiveNoFileComp))

@@ -22,7 +22,7 @@ func newList(a *app) *cobra.Command {
 			return listStorage(a, verbose)
 		},
 	}
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "add extension, abilities and presets")
+	switchFlag(cmd.Flags(), &verbose, "verbose", "v", "add extension, abilities and presets")
 	return cmd
 }
 

@@ -18,12 +18,12 @@ type nodeFlags struct {
 }
 
 func (f *nodeFlags) define(fs *pflag.FlagSet, name string) {
-	fs.StringVar(&f.name, "node-name", name, "what we call ourselves on the network")
-	fs.IntVar(&f.domain, "domain-id", -1, "ROS domain, 0 to 232 (default: ROS_DOMAIN_ID, else 0)")
+	fs.StringVar(&f.name, "node-name", name, "`NAME` we have on the network")
+	fs.IntVar(&f.domain, "domain-id", -1, "ROS domain `N`, 0 to 232 (default: ROS_DOMAIN_ID, else 0)")
 	fs.Lookup("domain-id").DefValue = "0" // keeps "(default -1)" out of the help
-	listFlag(fs, &f.interfaces, "interface", "", "network interfaces to use, names or addresses (default: all)", true)
-	listFlag(fs, &f.peers, "peer", "", "hosts to look for by unicast as well, as ROS_STATIC_PEERS", true)
-	fs.BoolVar(&f.localhost, "localhost", false, "this host only, as ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST")
+	listFlag(fs, &f.interfaces, "interface", "", "network interfaces `IF...` to use, names or addresses (default: all)", true)
+	listFlag(fs, &f.peers, "peer", "", "`HOST...` to look for by unicast as well, as ROS_STATIC_PEERS", true)
+	switchFlag(fs, &f.localhost, "localhost", "", "this host only, as ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST")
 	hide(fs, "localhost")
 }
 
@@ -86,9 +86,17 @@ func bufferHint(size int) string {
 	if size <= 0 || size >= smallBuffer {
 		return ""
 	}
-	hint := fmt.Sprintf("the kernel grants a receive buffer of %s only: bursts of large messages will be lost on the way in.", fileSize(int64(size)))
-	if runtime.GOOS == "linux" {
-		hint += " Mend it with: sudo sysctl -w net.core.rmem_max=33554432"
+	text := fmt.Sprintf("the kernel grants a receive buffer of %s only: bursts of large messages will be lost on the way in.", fileSize(int64(size)))
+	if hint := sysctlHint(); hint != "" {
+		text += " Mend it with: " + hint
 	}
-	return hint
+	return text
+}
+
+// sysctlHint is the command that allows larger receive buffers.
+func sysctlHint() string {
+	if runtime.GOOS != "linux" {
+		return ""
+	}
+	return "sudo sysctl -w net.core.rmem_max=33554432"
 }

@@ -62,21 +62,21 @@ Ctrl-C ends the run and keeps the finished cells. Exit code 1 when a cell failed
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	listFlag(fs, &f.instances, "instances", "", "numbers of publishers (default 1)", true)
-	listFlag(fs, &f.frequencies, "frequency", "", "messages per second of each publisher (default 100)", true)
-	listFlag(fs, &f.sizes, "size", "", "bytes of data in a message (default 1000)", true)
-	listFlag(fs, &f.storages, "storage", "", "storage formats (default "+defaultStorage+")", true)
+	listFlag(fs, &f.instances, "instances", "", "numbers `N...` of publishers (default 1)", true)
+	listFlag(fs, &f.frequencies, "frequency", "", "messages per second, `HZ...`, of each publisher (default 100)", true)
+	listFlag(fs, &f.sizes, "size", "", "`BYTES...` of data in a message (default 1000)", true)
+	listFlag(fs, &f.storages, "storage", "", "storage formats `ID...` (default "+defaultStorage+")", true)
 	f.duration = secondsValue(10 * time.Second)
 	fs.Var(&f.duration, "duration", "how long each cell publishes")
-	fs.IntVar(&f.repeat, "repeat", 1, "runs of every cell")
-	fs.StringVar(&f.preset, "preset", "", "storage preset of the recorder")
+	fs.IntVar(&f.repeat, "repeat", 1, "`N` runs of every cell")
+	fs.StringVar(&f.preset, "preset", "", "storage preset `NAME` of the recorder")
 	fs.Var(&f.cache, "cache", "--max-cache-size of the recorder")
-	fs.StringVar(&f.reliability, "reliability", "reliable", "of the publishers: reliable or best_effort")
-	fs.IntVar(&f.depth, "depth", 0, "history of the publishers, 0 = keep all")
-	fs.Uint64Var(&f.seed, "seed", 1, "of the payloads' noise")
+	fs.StringVar(&f.reliability, "reliability", "reliable", "`POLICY` of the publishers: reliable or best_effort")
+	fs.IntVar(&f.depth, "depth", 0, "history `N` of the publishers, 0 = keep all")
+	fs.Uint64Var(&f.seed, "seed", 1, "`N`, of the payloads' noise")
 	fs.StringVar(&f.jsonFile, "json", "", "also write the result to `FILE` as JSON")
-	fs.StringVarP(&f.output, "output", "o", "", "directory for the bags, which are kept (default: a temporary one)")
-	fs.IntVar(&f.domain, "domain-id", -1, "ROS domain (default: a free one)")
+	fs.StringVarP(&f.output, "output", "o", "", "directory `DIR` for the bags, which are kept (default: a temporary one)")
+	fs.IntVar(&f.domain, "domain-id", -1, "ROS domain `N` (default: a free one)")
 	fs.Lookup("domain-id").DefValue = "0"
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
 	return cmd
@@ -226,7 +226,7 @@ func newPerfPublish(a *app) *cobra.Command {
 	fs.StringVar(&reliability, "reliability", "reliable", "")
 	fs.IntVar(&l.QoS.Depth, "depth", 0, "")
 	fs.Uint64Var(&l.Seed, "seed", 1, "")
-	fs.BoolVar(&untilStdinCloses, "until-stdin-closes", false, "")
+	switchFlag(fs, &untilStdinCloses, "until-stdin-closes", "", "")
 	node.define(fs, "gobag_load")
 	return cmd
 }

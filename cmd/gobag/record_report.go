@@ -17,23 +17,22 @@ func recordStatus(s recorder.Snapshot) string {
 	if s.State == recorder.StateStopping {
 		b.WriteString("stopping | ")
 	}
-	fmt.Fprintf(&b, "%s | %s msg/s %s | %d recorded", clock(s.Elapsed), count(s.Rate), rate(s.ByteRate), s.Messages)
+	fmt.Fprintf(&b, "%s | %s/s, %s | %d recorded", clock(s.Elapsed), count(s.Rate), rate(s.ByteRate), s.Messages)
 	if s.Lost.Wire+s.Lost.Queue+s.Lost.Storage == 0 {
 		b.WriteString(" | lost 0")
 	} else {
-		fmt.Fprintf(&b, " | lost: wire %d queue %d storage %d", s.Lost.Wire, s.Lost.Queue, s.Lost.Storage)
+		fmt.Fprintf(&b, " | LOST wire %d queue %d storage %d", s.Lost.Wire, s.Lost.Queue, s.Lost.Storage)
 	}
-	fmt.Fprintf(&b, " | queue %s of %s", fileSize(s.Queue.Bytes), fileSize(s.Queue.MaxBytes))
 	if s.Stalled > 0 {
-		fmt.Fprintf(&b, " | DISK SILENT for %.0f s", s.Stalled.Seconds())
+		fmt.Fprintf(&b, " | DISK SILENT %.0f s", s.Stalled.Seconds())
 	}
+	fmt.Fprintf(&b, " | queue %.0f %%", 100*float64(s.Queue.Bytes)/float64(max(s.Queue.MaxBytes, 1)))
 	fmt.Fprintf(&b, " | bag %s", fileSize(s.DiskBytes))
 	if s.FreeBytes > 0 {
 		fmt.Fprintf(&b, ", free %s", fileSize(s.FreeBytes))
 	}
-	fmt.Fprintf(&b, " | %s", plural(uint64(len(s.Topics)), "topic"))
 	if n := len(s.Missing); n > 0 {
-		fmt.Fprintf(&b, ", %d missing", n)
+		fmt.Fprintf(&b, " | %s missing", plural(uint64(n), "topic"))
 	}
 	return b.String()
 }
@@ -83,18 +82,17 @@ func recordReport(r recorder.Result) string {
 
 // ledgerTable is one line per topic: what came, what of it is in the bag, what was lost where.
 func ledgerTable(topics []recorder.TopicSnapshot) string {
-	t := table{header: []string{"Topic", "recorded", "share", "lost: wire", "queue", "storage", "unknown"},
+	t := table{header: []string{"Topic", "recorded", "share", "lost: wire", "queue", "storage"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
 	unknown := false
 	var sum recorder.TopicSnapshot
 	for _, s := range topics {
-		note := ""
+		wire := fmt.Sprint(s.Lost.Wire)
 		if s.UnknownWriters > 0 {
 			unknown = true
-			note = plural(uint64(s.UnknownWriters), "writer") + " *"
+			wire += " + ?"
 		}
-		t.add(printable(s.Name), fmt.Sprint(s.Recorded), percent(s.Recorded, s.Received+s.Lost.Wire), fmt.Sprint(s.Lost.Wire), fmt.Sprint(s.Lost.Queue),
-			fmt.Sprint(s.Lost.Storage), note)
+		t.add(printable(s.Name), fmt.Sprint(s.Recorded), percent(s.Recorded, s.Received+s.Lost.Wire), wire, fmt.Sprint(s.Lost.Queue), fmt.Sprint(s.Lost.Storage))
 		sum.Recorded += s.Recorded
 		sum.Received += s.Received
 		sum.Lost.Wire += s.Lost.Wire
@@ -103,11 +101,11 @@ func ledgerTable(topics []recorder.TopicSnapshot) string {
 	}
 	if len(topics) > 1 {
 		t.add("all", fmt.Sprint(sum.Recorded), percent(sum.Recorded, sum.Received+sum.Lost.Wire), fmt.Sprint(sum.Lost.Wire), fmt.Sprint(sum.Lost.Queue),
-			fmt.Sprint(sum.Lost.Storage), "")
+			fmt.Sprint(sum.Lost.Storage))
 	}
 	text := t.String()
 	if unknown {
-		text += "* Best-effort writers: what they lost before the first and after the last message that came is unknown.\n"
+		text += "?: a best-effort writer's losses before the first and after the last message that came are unknown.\n"
 	}
 	return text
 }

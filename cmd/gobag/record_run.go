@@ -1,19 +1,17 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"runtime/debug"
+	"strings"
 	"time"
 
-	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/recorder"
-	"github.com/gobag/gobag/ros"
+	"github.com/gobag/gobag/ros/ros2"
+	"github.com/gobag/gobag/rtps"
 )
 
 // defaultStorage is what record uses without -s.
@@ -58,11 +56,18 @@ func runRecord(a *app, f *recordFlags) error {
 			a.logger.Info("no publisher announces a type hash: writing a bag that Humble can open (--compat jazzy overrides)")
 		}
 	}
-	o.OnEvent = func(e recorder.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
+	o.OnEvent = func(e recorder.Event) {
+		a.logger.Log(a.ctx, e.Level, e.Text)
+		if e.Kind == recorder.EventMissing {
+			reportUnreachable(a, node)
+		}
+	}
 	if rec, err = recorder.New(o); err != nil {
 		return &exitError{exitUsage, err}
 	}
-	return record(a, rec, stop)
+	err = record(a, rec, stop)
+	reportDrops(a, node.Stats())
+	return err
 }
 
 // record runs rec with a live line until the first signal; the second aborts.
@@ -88,6 +93,32 @@ func record(a *app, rec *recorder.Recorder, stop *stopper) error {
 		}
 	}
 	return recordError(err)
+}
+
+// reportUnreachable names participants that we see but cannot receive.
+func reportUnreachable(a *app, node *ros2.Node) {
+	for _, p := range node.Peers() {
+		if p.Reachable {
+			continue
+		}
+		name := p.Name
+		if len(p.Nodes) > 0 {
+			name = strings.Join(p.Nodes, ", ")
+		}
+		a.logger.Warn(fmt.Sprintf("participant %s (%s, %s) cannot be received: %s", name, p.Vendor, p.ID, p.Reason))
+	}
+}
+
+// reportDrops says what the machine itself lost before it reached us: the cause of losses on the wire that can be mended.
+func reportDrops(a *app, s rtps.Stats) {
+	if s.KernelDrops == 0 {
+		return
+	}
+	text := fmt.Sprintf("the kernel dropped %d datagrams since the receive buffer (%s) was full; reliable writers send them again.", s.KernelDrops, fileSize(int64(s.RecvBuffer)))
+	if hint := sysctlHint(); hint != "" && s.RecvBuffer < 16<<20 {
+		text += " A larger one: " + hint
+	}
+	a.logger.Warn(text)
 }
 
 // recordError gives a recording's error its exit code.
@@ -121,144 +152,4 @@ func onlyNothing(err error) bool {
 		return e.Unwrap() != nil && onlyNothing(e.Unwrap())
 	}
 	return err == recorder.ErrNothingRecorded
-}
-
-// options turns the flags into the recorder's options, Node and sinks excepted. Compat is "" for auto.
-func (f *recordFlags) options() (recorder.Options, error) {
-	o := recorder.Options{
-		Output: f.output, Storage: f.storage, Preset: f.preset, MaxBagSize: int64(f.maxBagSize),
-		MaxBagDuration: time.Duration(f.maxBagDuration), SyncInterval: time.Duration(f.syncInterval),
-		CustomData: parsePairs(f.customData), All: f.all || f.allTopics, Topics: f.topics, Regex: f.regex, ExcludeRegex: f.excludeRegex,
-		ExcludeTopics: f.excludeTopics, TopicTypes: f.topicTypes, ExcludeTopicTypes: f.excludeTopicTypes,
-		IncludeHidden: f.includeHidden, IncludeUnpublished: f.includeUnpublished, NoDiscovery: f.noDiscovery,
-		PollingInterval: time.Duration(f.polling), MaxCacheSize: int64(f.maxCacheSize), Duration: time.Duration(f.duration),
-		MaxMessages: f.maxMessages, MinFreeSpace: int64(f.minFreeSpace),
-	}
-	if f.minFreeSet && f.minFreeSpace == 0 {
-		o.MinFreeSpace = -1 // 0 was asked for: no limit
-	}
-	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
-		return o, usageError("record: nothing to record: name topics, or give -a, --regex or --topic-types")
-	}
-	if time.Duration(f.syncInterval) == 0 {
-		return o, usageError("record: --sync-interval must be above 0")
-	}
-	if o.Storage == "" {
-		o.Storage = defaultStorage
-	}
-	drv, err := plugin.Lookup(o.Storage)
-	if err != nil {
-		return o, &exitError{exitUsage, fmt.Errorf("record: %w", err)}
-	}
-	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
-		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, o.Storage, low)
-	}
-	switch f.compat {
-	case "auto", "":
-	case string(plugin.CompatHumble), string(plugin.CompatJazzy):
-		o.Compat = plugin.Compat(f.compat)
-	default:
-		return o, usageError("record: --compat %q: not one of auto, humble, jazzy", f.compat)
-	}
-	if o.Priority, err = parsePriorities(f.priority); err != nil {
-		return o, err
-	}
-	if o.Config, err = readYAML(f.configFile); err != nil {
-		return o, fmt.Errorf("--storage-config-file: %w", err)
-	}
-	if o.QoSOverrides, err = readQoS(f.qosFile); err != nil {
-		return o, fmt.Errorf("--qos-profile-overrides-path: %w", err)
-	}
-	if o.Output == "" {
-		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
-	}
-	if exists(o.Output) {
-		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)
-	}
-	return o, nil
-}
-
-// limitMemory makes the garbage collector keep to the memory that the cache size allows: cache, the format's buffers and
-// 24 MiB for everything else. An explicit GOMEMLIMIT stays.
-func limitMemory(o recorder.Options, env func(string) string) {
-	if env("GOMEMLIMIT") != "" {
-		return
-	}
-	limit := o.MaxCacheSize
-	if limit == 0 {
-		limit = recorder.DefaultCacheSize()
-	}
-	limit += 24 << 20
-	if drv, err := plugin.Lookup(o.Storage); err == nil {
-		limit += drv.Features().Buffers
-	}
-	if limit > 0 && limit < math.MaxInt64/2 {
-		debug.SetMemoryLimit(limit)
-	}
-}
-
-// Times of chooseCompat.
-const (
-	compatLimit  = 500 * time.Millisecond // for the first publisher to appear
-	compatSettle = 200 * time.Millisecond // for more to appear behind it
-)
-
-// chooseCompat is --compat auto: Humble when publishers are there and none announces a type hash, as Humble's do not.
-// A publisher with a hash decides at once; with nobody there it takes half a second.
-func chooseCompat(ctx context.Context, g ros.Graph) plugin.Compat {
-	limit := time.NewTimer(compatLimit)
-	defer limit.Stop()
-	var settled <-chan time.Time
-	for {
-		changed := g.Changed()
-		seen := false
-		for _, t := range g.Topics() {
-			for _, p := range t.Publishers {
-				if p.Local {
-					continue
-				}
-				if p.Topic.TypeHash != "" {
-					return plugin.CompatJazzy
-				}
-				seen = true
-			}
-		}
-		if seen && settled == nil {
-			t := time.NewTimer(compatSettle)
-			defer t.Stop()
-			settled = t.C
-		}
-		select {
-		case <-changed:
-		case <-settled:
-			return plugin.CompatHumble
-		case <-limit.C:
-			if seen {
-				return plugin.CompatHumble
-			}
-			return plugin.CompatJazzy
-		case <-ctx.Done():
-			return plugin.CompatJazzy
-		}
-	}
-}
-
-// readQoS reads a file of QoS overrides; "" is none.
-func readQoS(path string) (map[string]ros.QoS, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	profiles, err := bag.ParseQoSOverrides(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m := make(map[string]ros.QoS, len(profiles))
-	for topic, q := range profiles {
-		m[topic] = rosQoS(q)
-	}
-	return m, nil
 }

@@ -8,10 +8,17 @@ import (
 	"syscall"
 )
 
-// stopSignals are what asks a verb to stop in order.
-var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+// stopSignals are what asks a verb to stop in order: Ctrl-C, SIGTERM, and the end of the terminal, unless nohup asked
+// for that to be ignored.
+func stopSignals() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
+}
 
-// stopper turns signals into two contexts: ctx ends at the first SIGINT or SIGTERM (stop in order), hurry at the second
+// stopper turns signals into two contexts: ctx ends at the first SIGINT, SIGTERM or SIGHUP (stop in order), hurry at the second
 // (leave out what may be left out: what is in memory still goes to disk, nobody is waited for).
 type stopper struct {
 	ctx, hurry context.Context
@@ -28,7 +35,8 @@ func newStopper(parent context.Context, onSignal func(s os.Signal, n int)) *stop
 	s := &stopper{signals: make(chan os.Signal, 4), done: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(parent)
 	s.hurry, s.rush = context.WithCancel(parent)
-	signal.Notify(s.signals, stopSignals...)
+	signal.Ignore(syscall.SIGPIPE) // who closes our output does not end the work
+	signal.Notify(s.signals, stopSignals()...)
 	go func() {
 		defer close(s.done)
 		n := 0

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobag/gobag/player"
+	"github.com/gobag/gobag/ros"
+	"github.com/gobag/gobag/ros/ros2"
+)
+
+// listener counts what comes on a topic.
+type listener struct {
+	mu  sync.Mutex
+	got int
+}
+
+func listen(t *testing.T, domain int, topic, typ string) *listener {
+	t.Helper()
+	node, err := ros2.New(ros2.Options{Domain: domain, Range: ros2.RangeLocalhost, Name: "listener"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { node.Close() })
+	l := &listener{}
+	_, err = node.Subscribe(ros.Topic{Name: topic, Type: typ}, ros.BestAvailableQoS(), func(s ros.Sample) {
+		l.mu.Lock()
+		l.got++
+		l.mu.Unlock()
+		s.Release()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *listener) await(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		l.mu.Lock()
+		got := l.got
+		l.mu.Unlock()
+		if got == n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d messages came, want %d", got, n)
+		}
+	}
+}
+
+func TestPlay(t *testing.T) {
+	const domain = 44
+	dir := filepath.Join(t.TempDir(), "small")
+	makeBag(t, dir, nil)
+	base := []string{"--domain-id", strconv.Itoa(domain), "--localhost"}
+
+	l := listen(t, domain, "/heard", "std_msgs/msg/String")
+	r := cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/chatter", "/imu", "-m", "/chatter:=/heard", "--wait-for-all-acked", "2000"}, base...)...)
+	if r.code != 0 || !strings.Contains(r.out, "Played 4 messages") || !strings.Contains(r.out, "/heard (from /chatter)") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	checkPlain(t, r)
+	l.await(t, 3)
+
+	r = cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/nobody"}, base...)...)
+	if r.code != 1 || !strings.Contains(r.errOut, "no topic to play") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+}
+
+// TestPlayLive: topics that somebody publishes are named and refused.
+func TestPlayLive(t *testing.T) {
+	const domain = 45
+	talk(t, domain)
+	dir := filepath.Join(t.TempDir(), "small")
+	makeBag(t, dir, nil)
+	words := []string{"play", dir, "-r", "20", "--domain-id", strconv.Itoa(domain), "--localhost"}
+	if r := cli(nil, words...); r.code != 1 || !strings.Contains(r.errOut, "/chatter") || !strings.Contains(r.errOut, "--allow-live") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	if r := cli(nil, append(words, "--allow-live")...); r.code != 0 || !strings.Contains(r.out, "Played") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+}
+
+func TestPlaySignal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	dir := filepath.Join(t.TempDir(), "small")
+	makeBag(t, dir, nil)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := launch(t, nil, "play", dir, "--loop", "-r", "0.1", "--domain-id", "46", "--localhost")
+		p.await("Playback started")
+		p.cmd.Process.Signal(sig)
+		if r := p.result(); r.code != 0 || !strings.Contains(r.out, "Played") {
+			t.Errorf("%v: exit %d\n%s%s", sig, r.code, r.out, r.errOut)
+		}
+	}
+}
+
+func TestPlayStatus(t *testing.T) {
+	s := player.Snapshot{State: player.StatePaused, Position: start, Elapsed: 1500 * time.Millisecond, Total: 2 * time.Second, Rate: 0.5, Played: 7, Loops: 1}
+	if got, want := playStatus(s), "[1796041461.000000001] Duration 1.50/2.00 [P] | rate 0.5 | 7 played | loop 2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestQoSFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "qos.yaml")
+	text := "/a:\n  reliability: best_effort\n  depth: 3\n/b: {durability: transient_local, deadline: {sec: 1, nsec: 5}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readQoS(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := m["/a"]; a.Reliability != ros.BestEffort || a.Depth != 3 || a.History != ros.KeepLast {
+		t.Errorf("%+v", a)
+	}
+	if b := m["/b"]; b.Durability != ros.TransientLocal || b.Deadline != time.Second+5 || b.Lifespan != ros.Infinite {
+		t.Errorf("%+v", b)
+	}
+}

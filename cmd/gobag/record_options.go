@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/recorder"
+	"github.com/gobag/gobag/ros"
+)
+
+// options turns the flags into the recorder's options, Node and sinks excepted. Compat is "" for auto.
+func (f *recordFlags) options() (recorder.Options, error) {
+	o := recorder.Options{
+		Output: f.output, Storage: f.storage, Preset: f.preset, MaxBagSize: int64(f.maxBagSize),
+		MaxBagDuration: time.Duration(f.maxBagDuration), SyncInterval: time.Duration(f.syncInterval),
+		CustomData: parsePairs(f.customData), All: f.all || f.allTopics, Topics: f.topics, Regex: f.regex, ExcludeRegex: f.excludeRegex,
+		ExcludeTopics: f.excludeTopics, TopicTypes: f.topicTypes, ExcludeTopicTypes: f.excludeTopicTypes,
+		IncludeHidden: f.includeHidden, IncludeUnpublished: f.includeUnpublished, NoDiscovery: f.noDiscovery,
+		PollingInterval: time.Duration(f.polling), MaxCacheSize: int64(f.maxCacheSize), Duration: time.Duration(f.duration),
+		MaxMessages: f.maxMessages, MinFreeSpace: int64(f.minFreeSpace),
+	}
+	if f.minFreeSet && f.minFreeSpace == 0 {
+		o.MinFreeSpace = -1 // 0 was asked for: no limit
+	}
+	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
+		return o, usageError("record: nothing to record: name topics, or give -a, --regex or --topic-types")
+	}
+	if time.Duration(f.syncInterval) == 0 {
+		return o, usageError("record: --sync-interval must be above 0")
+	}
+	if o.Storage == "" {
+		o.Storage = defaultStorage
+	}
+	drv, err := plugin.Lookup(o.Storage)
+	if err != nil {
+		return o, &exitError{exitUsage, fmt.Errorf("record: %w", err)}
+	}
+	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
+		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, o.Storage, low)
+	}
+	switch f.compat {
+	case "auto", "":
+	case string(plugin.CompatHumble), string(plugin.CompatJazzy):
+		o.Compat = plugin.Compat(f.compat)
+	default:
+		return o, usageError("record: --compat %q: not one of auto, humble, jazzy", f.compat)
+	}
+	if o.Priority, err = parsePriorities(f.priority); err != nil {
+		return o, err
+	}
+	if o.Config, err = readYAML(f.configFile); err != nil {
+		return o, fmt.Errorf("--storage-config-file: %w", err)
+	}
+	if o.QoSOverrides, err = readQoS(f.qosFile); err != nil {
+		return o, fmt.Errorf("--qos-profile-overrides-path: %w", err)
+	}
+	if o.Output == "" {
+		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
+	}
+	if exists(o.Output) {
+		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)
+	}
+	return o, nil
+}
+
+// limitMemory makes the garbage collector keep to the memory that the cache size allows: cache, the format's buffers and
+// 24 MiB for everything else. An explicit GOMEMLIMIT stays.
+func limitMemory(o recorder.Options, env func(string) string) {
+	if env("GOMEMLIMIT") != "" {
+		return
+	}
+	limit := o.MaxCacheSize
+	if limit == 0 {
+		limit = recorder.DefaultCacheSize()
+	}
+	limit += 24 << 20
+	if drv, err := plugin.Lookup(o.Storage); err == nil {
+		limit += drv.Features().Buffers
+	}
+	if limit > 0 && limit < math.MaxInt64/2 {
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// readQoS reads a file of QoS overrides; "" is none.
+func readQoS(path string) (map[string]ros.QoS, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := bag.ParseQoSOverrides(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m := make(map[string]ros.QoS, len(profiles))
+	for topic, q := range profiles {
+		m[topic] = rosQoS(q)
+	}
+	return m, nil
+}
