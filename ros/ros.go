@@ -62,7 +62,7 @@ type Node interface {
 	// of them are received, later and weaker ones too, and a sample that comes twice is handed over once.
 	//
 	// h runs on the receive goroutine: it must not block and must not call the node. The sample belongs to h until
-	// Sample.Release.
+	// Sample.Release. The node's own publishers are not received.
 	Subscribe(t Topic, q QoS, h func(Sample)) (Subscription, error)
 
 	// Advertise announces a publisher.

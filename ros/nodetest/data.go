@@ -123,6 +123,26 @@ func (s suite) severalTopics(t *testing.T) {
 	}
 }
 
+// A node does not hear itself: a recorder that also publishes would record its own.
+func (s suite) ownPublishers(t *testing.T) {
+	n := s.nodes(t, 2)
+	topic := ros.Topic{Name: "/own_publishers", Type: stringType}
+	sub, c := subscribe(t, n[0], topic, ros.BestAvailableQoS())
+	own, other := advertise(t, n[0], topic, keepAll()), advertise(t, n[1], topic, keepAll())
+	s.matched(t, other, 1)
+	publish(t, own, 101, 110)
+	publish(t, other, 1, 10)
+	s.count(t, c, 10)
+	time.Sleep(s.Quiet)
+	c.numbers(t, 1, 10)
+	if own.Stats().Matched != 0 {
+		t.Error("the node's own subscription counts as matched")
+	}
+	if st := sub.Stats(); len(st.Writers) != 1 || len(st.Mismatches) != 0 {
+		t.Errorf("stats are %+v", st)
+	}
+}
+
 // Two subscriptions of one node get their own copies: the collector clears what it was given.
 func (s suite) twoSubscriptions(t *testing.T) {
 	n := s.nodes(t, 2)

@@ -40,6 +40,7 @@ func Run(t *testing.T, f Factory) {
 		{"SubscriptionFirst", false, s.subscriptionFirst},
 		{"Sizes", false, s.sizes},
 		{"SeveralTopics", false, s.severalTopics},
+		{"OwnPublishers", false, s.ownPublishers},
 		{"TwoSubscriptions", false, s.twoSubscriptions},
 		{"SampleOwnership", false, s.sampleOwnership},
 		{"Latched", f.NoQoS, s.latched},

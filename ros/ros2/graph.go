@@ -92,13 +92,16 @@ func (g *graph) fresh() bool {
 // build sorts endpoints into topics. Only keyless ones with ROS's names and types are topics.
 func (g *graph) build(endpoints []rtps.Endpoint, names map[rtps.GUID]string) *snapshot {
 	// A fixed order, so that two snapshots of the same graph are equal.
-	slices.SortFunc(endpoints, func(a, b rtps.Endpoint) int { return bytes.Compare(a.GUID[:], b.GUID[:]) })
+	order := make([]*rtps.Endpoint, len(endpoints))
+	for i := range endpoints {
+		order[i] = &endpoints[i]
+	}
+	slices.SortFunc(order, func(a, b *rtps.Endpoint) int { return bytes.Compare(a.GUID[:], b.GUID[:]) })
 	topics, types, hashes := g.topics, g.types, g.hashes
 	g.topics, g.types, g.hashes = map[string]string{}, map[string]string{}, map[string]string{}
 	s := &snapshot{offers: map[offerKey][]offer{}}
 	index := map[string]int{}
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, e := range order {
 		if e.Keyed {
 			continue
 		}

@@ -1,9 +1,6 @@
 package ros2
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // USER_DATA of endpoints and participants holds pairs "key=value;" (rmw_dds_common, rmw::impl::cpp::parse_key_value):
 // typehash of a topic's endpoints from Iron on, serviceid and clientid of rmw_cyclonedds's services, enclave of a
@@ -40,7 +37,7 @@ func validHash(h []byte) bool {
 		return false
 	}
 	for _, c := range digits {
-		if !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
 			return false
 		}
 	}

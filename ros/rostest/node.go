@@ -68,7 +68,7 @@ func (n *Node) newEndpoint(t ros.Topic, q ros.QoS) endpoint {
 	return endpoint{id: endpointID(n.number, n.endpoints), topic: t, qos: q.Normalized(), node: n}
 }
 
-// Subscribe implements ros.Node. The node's own publishers are received too.
+// Subscribe implements ros.Node.
 func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
 	if h == nil {
 		return nil, fmt.Errorf("subscribe %s: no handler", t.Name)

@@ -24,7 +24,7 @@ type pair struct {
 // match pairs two endpoints of a topic if they are compatible, and sends the history that a transient-local
 // subscription asks for. n.mu is held.
 func (n *Network) match(t *topic, p *publisher, s *subscription) {
-	if _, ok := mismatch(p, s); ok {
+	if _, ok := mismatch(p, s); ok || p.node == s.node {
 		return
 	}
 	q := s.qos.Resolve(p.qos)

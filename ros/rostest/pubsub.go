@@ -97,7 +97,7 @@ func (p *publisher) Stats() ros.PublisherStats {
 	}
 	if !p.closed {
 		for _, s := range n.topic(p.topic.Name).subs {
-			if reason, ok := mismatch(p, s); ok {
+			if reason, ok := mismatch(p, s); ok && p.node != s.node {
 				st.Mismatches = append(st.Mismatches, ros.Mismatch{ID: s.id, Reason: reason})
 			}
 		}
@@ -165,7 +165,7 @@ func (s *subscription) Stats() ros.SubscriptionStats {
 	}
 	if !s.closed {
 		for _, p := range n.topic(s.topic.Name).pubs {
-			if reason, ok := mismatch(p, s); ok {
+			if reason, ok := mismatch(p, s); ok && p.node != s.node {
 				st.Mismatches = append(st.Mismatches, ros.Mismatch{ID: p.id, Reason: reason})
 			}
 		}

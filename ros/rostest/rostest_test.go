@@ -76,10 +76,11 @@ func TestLossIsSeeded(t *testing.T) {
 			net := rostest.NewNetwork(rostest.Options{Seed: seed, Link: rostest.Link{Loss: 0.2}})
 			pub, _, k := pairUp(t, net, bestEffort)
 			if other {
-				n := net.Node("other")
+				n, m := net.Node("other"), net.Node("another")
 				defer n.Close()
+				defer m.Close()
 				p, _ := n.Advertise(ros.Topic{Name: "/b", Type: "a/msg/B"}, bestEffort)
-				_, _ = n.Subscribe(p.Topic(), bestEffort, func(s ros.Sample) { s.Release() })
+				_, _ = m.Subscribe(p.Topic(), bestEffort, func(s ros.Sample) { s.Release() })
 				publish(t, p, 50)
 			}
 			publish(t, pub, 1000)
