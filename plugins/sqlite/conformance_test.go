@@ -7,3 +7,5 @@ import (
 )
 
 func TestConformance(t *testing.T) { plugintest.Run(t, Driver{}, plugintest.Options{}) }
+
+func BenchmarkStorage(b *testing.B) { plugintest.Bench(b, Driver{}) }

@@ -87,6 +87,11 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(3000, false)
+	r, err := openReader(context.Background(), path, plugin.ReadOptions{})
+	if err != nil || !r.settled {
+		t.Errorf("a closed storage is not taken as settled: %v", err)
+	}
+	r.Close()
 	fi, err := os.Stat(path)
 	if err != nil || fi.Size() != w.Size() {
 		t.Fatal(fi.Size(), w.Size(), err)
@@ -101,5 +106,57 @@ func TestRoundTrip(t *testing.T) {
 	out, err := exec.Command(cli, path, "PRAGMA integrity_check; SELECT count(*) FROM messages; SELECT * FROM schema").CombinedOutput()
 	if err != nil || string(out) != "ok\n3000\n4|jazzy\n" {
 		t.Fatalf("%s %v", out, err)
+	}
+}
+
+// Whatever was committed before, a storage closed in order is read without checks and counts.
+func TestSettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		o        plugin.WriteOptions
+		messages int
+		sync     bool
+	}{
+		"empty":          {},
+		"one commit":     {messages: 10},
+		"two commits":    {messages: 10, sync: true},
+		"many":           {messages: 5000, sync: true},
+		"normal locking": {messages: 10, sync: true, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"locking_mode = NORMAL"}}}},
+		"wal":            {messages: 10, sync: true, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"journal_mode = WAL"}}}},
+		"memory":         {messages: 10, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []string{"journal_mode(MEMORY)", "synchronous=OFF", "page_size=4096"}}}},
+		"humble":         {messages: 10, o: plugin.WriteOptions{Compat: plugin.CompatHumble}},
+	} {
+		path := filepath.Join(t.TempDir(), "a.db3")
+		w, err := Driver{}.Create(context.Background(), path, c.o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		id, err := w.AddTopic(plugin.Topic{Name: "/a", Type: "std_msgs/msg/String"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for i := range c.messages {
+			if err := w.Write([]plugin.Message{{Topic: id, RecvTime: int64(i), Data: make([]byte, 100)}}); err != nil {
+				t.Fatal(name, err)
+			}
+			if c.sync && i%7 == 0 {
+				if err := w.Sync(); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+		}
+		if err := w.Close(plugin.Metadata{Version: 9, Text: "version: 9"}); err != nil {
+			t.Fatal(name, err)
+		}
+		r, err := openReader(context.Background(), path, plugin.ReadOptions{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if i := r.Info(); !r.settled || i.Unclean || i.Messages != uint64(c.messages) || len(i.Warnings) > 0 {
+			t.Errorf("%s: settled %v, %+v", name, r.settled, i)
+		}
+		if ms, err := readAll(t, r, plugin.Query{}); err != nil || len(ms) != c.messages {
+			t.Errorf("%s: %d messages, %v", name, len(ms), err)
+		}
+		r.Close()
 	}
 }
