@@ -12,7 +12,7 @@ import (
 // rebuilt for each of them.
 func TestThousandTopics(t *testing.T) {
 	const topics = 1000
-	a, b := newNode(t, local(60)), newNode(t, local(60))
+	a, b := newNode(t, local(224)), newNode(t, local(224))
 	start := time.Now()
 	var pubs []ros.Publisher
 	for i := range topics {
