@@ -3,6 +3,7 @@ package bag
 import (
 	"context"
 	"errors"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func (r *Reader) trusted() bool {
 	}
 	var sum, byTopic uint64
 	for i, f := range m.Files {
-		if path.Base(f.Path) != path.Base(r.files[i].name) {
+		if path.Base(f.Path) != path.Base(r.files[i].name) || f.Duration == math.MaxInt64 { // more than can be said
 			return false
 		}
 		sum += f.MessageCount
