@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,8 +71,15 @@ func runRecord(a *app, f *recordFlags) error {
 	return err
 }
 
+// recording is what record needs of a *recorder.Recorder.
+type recording interface {
+	Run(context.Context) (recorder.Result, error)
+	Abort()
+	Snapshot() recorder.Snapshot
+}
+
 // record runs rec with a live line until the first signal; the second aborts.
-func record(a *app, rec *recorder.Recorder, stop *stopper) error {
+func record(a *app, rec recording, stop *stopper) error {
 	done := make(chan struct{})
 	aborted := make(chan struct{})
 	go func() {

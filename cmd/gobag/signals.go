@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // stopSignals are what asks a verb to stop in order: Ctrl-C, SIGTERM, and the end of the terminal, unless nohup asked
@@ -18,15 +19,18 @@ func stopSignals() []os.Signal {
 	return s
 }
 
-// stopper turns signals into two contexts: ctx ends at the first SIGINT, SIGTERM or SIGHUP (stop in order), hurry at the second
-// (leave out what may be left out: what is in memory still goes to disk, nobody is waited for).
+// sameSignal: what comes this soon after a signal is the same one once more. timeout(1) and other wrappers send it to us
+// and then to the whole group.
+const sameSignal = 500 * time.Millisecond
+
+// stopper turns signals into two contexts: ctx ends at the first SIGINT, SIGTERM or SIGHUP (stop in order), hurry at the
+// second (wait for nobody).
 type stopper struct {
 	ctx, hurry context.Context
 	stop, rush context.CancelFunc
 	signals    chan os.Signal
 	done       chan struct{}
 	once       sync.Once
-	got        os.Signal // what ended ctx; read after ctx.Done()
 }
 
 // newStopper listens for signals until Close. onSignal, which may be nil, is called with every one and its number,
@@ -37,25 +41,29 @@ func newStopper(parent context.Context, onSignal func(s os.Signal, n int)) *stop
 	s.hurry, s.rush = context.WithCancel(parent)
 	signal.Ignore(syscall.SIGPIPE) // who closes our output does not end the work
 	signal.Notify(s.signals, stopSignals()...)
-	go func() {
-		defer close(s.done)
-		n := 0
-		for sig := range s.signals {
-			n++
-			if n == 1 {
-				s.got = sig
-			}
-			if onSignal != nil {
-				onSignal(sig, n)
-			}
-			if n == 1 {
-				s.stop()
-			} else {
-				s.rush()
-			}
-		}
-	}()
+	go s.run(onSignal)
 	return s
+}
+
+func (s *stopper) run(onSignal func(os.Signal, int)) {
+	defer close(s.done)
+	n := 0
+	var last time.Time
+	for sig := range s.signals {
+		if n > 0 && time.Since(last) < sameSignal {
+			continue
+		}
+		last = time.Now()
+		n++
+		if onSignal != nil {
+			onSignal(sig, n)
+		}
+		if n == 1 {
+			s.stop()
+		} else {
+			s.rush()
+		}
+	}
 }
 
 // Close gives the signals back to their default. Idempotent.
