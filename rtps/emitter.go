@@ -60,7 +60,7 @@ func (e *emitter) flush() {
 func (e *emitter) pace(t *target, n int) {
 	if d := t.pacer.take(n, e.p.monotonic()); d > 0 {
 		e.flush()
-		pause(d)
+		e.p.pause(d)
 	}
 }
 

@@ -26,7 +26,8 @@ type Participant struct {
 	began    time.Time // origin of mono
 	link     link
 	pool     *pool
-	askLimit int // bytes of fragments asked for at once
+	askLimit int                 // bytes of fragments asked for at once
+	pause    func(time.Duration) // between datagrams
 	wg       sync.WaitGroup
 	stop     context.CancelFunc
 	done     context.Context
@@ -83,13 +84,13 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	copy(p.prefix[:], wire.VendorGobag[:])
 	p.header = wire.Header{Version: wire.Protocol, Vendor: wire.VendorGobag, Prefix: p.prefix}
 	if cfg.Transport != nil {
-		p.link = plainLink{cfg.Transport}
+		p.link, p.pause = plainLink{cfg.Transport}, time.Sleep // simulated time does not pass in a system call
 	} else {
 		l, err := newUDPLink(cfg)
 		if err != nil {
 			return nil, fmt.Errorf("new participant: %w", err)
 		}
-		p.link = l
+		p.link, p.pause = l, pause
 	}
 	p.done, p.stop = context.WithCancel(context.Background())
 	p.addBuiltin()

@@ -40,8 +40,7 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 	if len(s.pending) >= maxPending && !s.evict(seq) {
 		return nil
 	}
-	_, capacity := class(size)
-	need := int64(capacity) + int64(frags/8) + sampleOverhead
+	need := pendCost(size, frags)
 	for p.held+need > p.cfg.MaxReassembly {
 		if !s.evict(seq) && !p.reclaim() {
 			p.refused.Add(1)
@@ -64,6 +63,12 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 	s.pending[seq] = e
 	s.far = max(s.far, seq)
 	return e
+}
+
+// pendCost is the memory of a pending sample in bytes.
+func pendCost(size int, frags uint32) int64 {
+	_, capacity := class(size)
+	return int64(capacity) + int64(frags/8) + sampleOverhead
 }
 
 // evict drops the pending sample that is farthest ahead, if it is farther than seq. A reliable writer sends it again.

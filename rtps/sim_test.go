@@ -268,15 +268,19 @@ func TestJoinWhilePublishing(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	user, any := netsim.User, netsim.Any
 	for name, drop := range map[string]func(*netsim.Datagram) bool{
-		"first HEARTBEATs":        netsim.DropNth(user(netsim.Heartbeat), 1, 2, 3),
-		"first ACKNACKs":          netsim.DropNth(user(netsim.AckNack), 1, 2, 3),
-		"first DATA":              netsim.DropNth(user(netsim.Data), 1, 2, 3),
-		"last DATA":               netsim.DropNth(user(netsim.Data), 20),
-		"every second HEARTBEAT":  netsim.DropEvery(user(netsim.Heartbeat), 2),
-		"every second ACKNACK":    netsim.DropEvery(user(netsim.AckNack), 2),
-		"first discovery samples": netsim.DropNth(func(s *netsim.Submessage) bool { return s.Kind == netsim.Data && s.Writer.Builtin() && s.Writer[1] != 1 }, 1, 2, 3, 4),
-		"announcements":           netsim.DropNth(func(s *netsim.Submessage) bool { return s.Kind == netsim.Data && s.Writer[1] == 1 && s.Writer.Builtin() }, 1, 2, 3, 4, 5, 6),
-		"first of everything":     netsim.DropNth(any(netsim.Data, netsim.Heartbeat, netsim.AckNack), 1, 2, 3, 4, 5, 6, 7, 8),
+		"first HEARTBEATs":       netsim.DropNth(user(netsim.Heartbeat), 1, 2, 3),
+		"first ACKNACKs":         netsim.DropNth(user(netsim.AckNack), 1, 2, 3),
+		"first DATA":             netsim.DropNth(user(netsim.Data), 1, 2, 3),
+		"last DATA":              netsim.DropNth(user(netsim.Data), 20),
+		"every second HEARTBEAT": netsim.DropEvery(user(netsim.Heartbeat), 2),
+		"every second ACKNACK":   netsim.DropEvery(user(netsim.AckNack), 2),
+		"first discovery samples": netsim.DropNth(func(s *netsim.Submessage) bool {
+			return s.Kind == netsim.Data && s.Writer.Builtin() && s.Writer[1] != 1
+		}, 1, 2, 3, 4),
+		"announcements": netsim.DropNth(func(s *netsim.Submessage) bool {
+			return s.Kind == netsim.Data && s.Writer[1] == 1 && s.Writer.Builtin()
+		}, 1, 2, 3, 4, 5, 6),
+		"first of everything": netsim.DropNth(any(netsim.Data, netsim.Heartbeat, netsim.AckNack), 1, 2, 3, 4, 5, 6, 7, 8),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *source) onData(m *meta) {
 			delete(s.pending, m.seq)
 			s.p.freePend(e)
 		}
-		if s.tooLarge(m.seq, len(m.payload)) {
+		if s.tooLarge(m.seq, len(m.payload), 0) {
 			return
 		}
 		if e = s.newPend(m.seq, len(m.payload), 0); e == nil {
@@ -105,8 +105,8 @@ func (s *source) bestEffort(m *meta, owner *buffer, cost int) {
 }
 
 // tooLarge gives up a sample that can never be held.
-func (s *source) tooLarge(seq int64, size int) bool {
-	if _, capacity := class(size); int64(capacity)+sampleOverhead <= s.p.cfg.MaxReassembly {
+func (s *source) tooLarge(seq int64, size, frags int) bool {
+	if frags <= maxFragments && pendCost(size, uint32(frags)) <= s.p.cfg.MaxReassembly {
 		return false
 	}
 	s.p.refused.Add(1)
@@ -131,7 +131,7 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 	e := s.pending[d.Seq]
 	if e == nil {
 		frags := (size + fragSize - 1) / fragSize
-		if frags > maxFragments || s.tooLarge(d.Seq, size) || s.isGap(d.Seq) {
+		if s.isGap(d.Seq) || s.tooLarge(d.Seq, size, frags) {
 			return
 		}
 		if !s.reliable {
