@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -99,13 +100,13 @@ func (d *Disk) serve(cache bool) error {
 		return err
 	}
 	if err := waitFor(5*time.Second, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
-		return fmt.Errorf("nbdkit: %w", err)
+		return fmt.Errorf("nbdkit: %w: %s", err, d.nbdkit.Stderr)
 	}
 	if d.nbdfuse, err = startQuiet("nbdfuse", d.fuseDir(), "--unix", socket); err != nil {
 		return err
 	}
 	if err := waitFor(5*time.Second, func() bool { _, err := os.Stat(filepath.Join(d.fuseDir(), "nbd")); return err == nil }); err != nil {
-		return fmt.Errorf("nbdfuse: %w", err)
+		return fmt.Errorf("nbdfuse: %w: %s", err, d.nbdfuse.Stderr)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (d *Disk) serve(cache bool) error {
 // startQuiet starts a program that dies with us.
 func startQuiet(name string, args ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = new(bytes.Buffer) // for what is wrong at the start; they chatter at the end
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -232,19 +233,14 @@ func (d *Disk) Close() error {
 	return errors.Join(errs...)
 }
 
-// detachFuse waits until the loop device has let go of the file.
+// detachFuse unmounts once the loop device has let go of the file: the kernel does that in its own time.
 func detachFuse(dir string) error {
-	var err error
-	for range 40 {
+	return patiently(func() error {
 		if !mounted(dir) {
 			return nil
 		}
-		if err = run("fusermount3", "-u", dir); err == nil {
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return err
+		return run("fusermount3", "-u", dir)
+	})
 }
 
 // endProcess ends a helper that should be ending by itself, with patience.

@@ -38,15 +38,16 @@ func mounted(dir string) bool {
 }
 
 // unmount waits for what still uses the mount: writeback, or a process that is just ending.
-func unmount(dir string) error {
+func unmount(dir string) error { return patiently(func() error { return run("umount", dir) }) }
+
+// patiently tries for half a minute and returns the last error.
+func patiently(f func() error) error {
 	var err error
-	for range 40 {
-		if err = run("umount", dir); err == nil {
-			return nil
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if err = f(); err == nil || time.Now().After(deadline) {
+			return err
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	return err
 }
 
 // sweepDisks unmounts and removes disks whose process is gone.
