@@ -55,7 +55,11 @@ func (r *Reader) addFile(name, storageID string) error {
 	if r.o.StorageID != "" {
 		storageID = r.o.StorageID
 	}
-	f, err := r.newFile(name, filepath.Join(r.dir, filepath.FromSlash(name)), storageID)
+	full, err := fsx.Within(r.dir, name)
+	if err != nil {
+		return err
+	}
+	f, err := r.newFile(name, full, storageID)
 	if err == nil {
 		r.files = append(r.files, f)
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gobag/gobag/plugin"
 )
@@ -83,6 +84,9 @@ func (r *Reader) trusted() bool {
 		sum += f.MessageCount
 	}
 	for _, t := range m.Topics {
+		if strings.ContainsRune(t.Name+t.Type, utf8.RuneError) { // may stand for any of several
+			return false
+		}
 		byTopic += t.MessageCount
 	}
 	return sum == m.MessageCount && byTopic == sum
@@ -260,8 +264,10 @@ func (r *Reader) sumTopics(trusted bool, listed *Metadata) {
 func (r *Reader) mergeListed(t TopicMetadata, trusted bool) {
 	id, ok := r.byKey[topicKey{t.Name, t.Type}]
 	if !ok {
-		at := slices.IndexFunc(r.topics, func(have TopicInfo) bool { return have.Name == t.Name })
-		if at >= 0 {
+		at := slices.IndexFunc(r.topics, func(have TopicInfo) bool { return have.Name == t.Name || yamlText(have.Name) == t.Name })
+		if at >= 0 && yamlText(r.topics[at].Type) == t.Type {
+			id = plugin.TopicID(at + 1) // the same but for bytes that YAML cannot carry
+		} else if at >= 0 {
 			r.warnf("topic %q: %s says its type is %s, the storage says %s", clip(t.Name), MetadataFile, clip(t.Type), clip(r.topics[at].Type))
 			id = plugin.TopicID(at + 1)
 		} else {

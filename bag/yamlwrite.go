@@ -42,6 +42,14 @@ func yamlScalar(s string) string {
 	return b.String()
 }
 
+// yamlText returns s as it comes back from YAML: each byte that is not UTF-8 as U+FFFD.
+func yamlText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
 // yamlPlain says whether s stands for itself as a plain scalar in block context (yaml-cpp's IsValidPlainScalar).
 func yamlPlain(s string) bool {
 	switch s {
