@@ -40,6 +40,8 @@ type RecordOptions struct {
 	// OnCell is called with every finished cell; OnProgress with what is going on, often. Both may be nil.
 	OnCell     func(Cell)
 	OnProgress func(cell, cells int, what string)
+
+	stopLimit time.Duration // how long a process may take to stop: a recorder has its queue to write; default 60 s
 }
 
 func (o RecordOptions) withDefaults() RecordOptions {
@@ -63,6 +65,9 @@ func (o RecordOptions) withDefaults() RecordOptions {
 	}
 	if o.Reliability == ros.ReliabilitySystemDefault {
 		o.Reliability = ros.Reliable
+	}
+	if o.stopLimit == 0 {
+		o.stopLimit = 60 * time.Second
 	}
 	if o.OnCell == nil {
 		o.OnCell = func(Cell) {}
@@ -107,7 +112,7 @@ func (o RecordOptions) cells() []Cell {
 		for _, size := range o.Sizes {
 			for _, hz := range o.Frequencies {
 				for _, n := range o.Instances {
-					for r := range o.Repeat {
+					for r := range max(1, o.Repeat) {
 						cs = append(cs, Cell{Storage: storage, Preset: o.Preset, Cache: o.Cache, Instances: n, Frequency: hz, Size: size,
 							Reliability: o.Reliability.String(), Depth: o.Depth, Repeat: r + 1})
 					}
@@ -166,17 +171,17 @@ func (o RecordOptions) runCell(ctx context.Context, c *Cell, dir string) error {
 	}
 	pub, err := startChild("publisher", o.Command(context.WithoutCancel(ctx), o.publishArgs(c)...))
 	if err != nil {
-		return errors.Join(err, rec.stop(stopLimit))
+		return errors.Join(err, rec.stop(o.stopLimit))
 	}
 	select {
 	case <-pub.done:
 	case <-rec.done:
-		_ = pub.stop(stopLimit)
+		_ = pub.stop(o.stopLimit)
 		return fmt.Errorf("recorder ended by itself: %w", orEnded(rec.failure()))
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), pub.stop(stopLimit), rec.stop(stopLimit))
+		return errors.Join(ctx.Err(), pub.stop(o.stopLimit), rec.stop(o.stopLimit))
 	}
-	stopErr := rec.stop(stopLimit)
+	stopErr := rec.stop(o.stopLimit)
 	c.Recorder, c.RecorderExit = rec.usage(), rec.exitCode()
 	if err := pub.failure(); err != nil {
 		return errors.Join(err, stopErr)
@@ -191,9 +196,6 @@ func (o RecordOptions) runCell(ctx context.Context, c *Cell, dir string) error {
 	c.Publisher.CPUSeconds, c.Publisher.PeakRSS = pu.CPUSeconds, pu.PeakRSS
 	return c.count(ctx, dir)
 }
-
-// stopLimit is how long a process may take to stop: a recorder has its queue to write.
-const stopLimit = 60 * time.Second
 
 func orEnded(err error) error {
 	if err == nil {
