@@ -146,6 +146,7 @@ func benchRead(b *testing.B, d plugin.Driver, pool []byte, size int) {
 		b.Fatal(err)
 	}
 	defer r.Close()
+	var m plugin.Message
 	measure(b, size, func() {
 		for left := b.N; left > 0; {
 			it, err := r.Messages(plugin.Query{})
@@ -153,7 +154,6 @@ func benchRead(b *testing.B, d plugin.Driver, pool []byte, size int) {
 				b.Fatal(err)
 			}
 			for ; left > 0; left-- {
-				var m plugin.Message
 				if err := it.Next(&m); errors.Is(err, io.EOF) {
 					break
 				} else if err != nil || len(m.Data) != size {

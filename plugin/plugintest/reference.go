@@ -111,8 +111,11 @@ func (d *reference) checkConfig(c map[string]any) error {
 }
 
 func (d *reference) Create(ctx context.Context, path string, o plugin.WriteOptions) (plugin.Writer, error) {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && d.fault != "ignore the context" {
 		return nil, err
+	}
+	if o.Compat == plugin.CompatHumble && d.fault == "one generation" {
+		return nil, plugin.ErrUnsupported
 	}
 	if err := d.checkOptions(o); err != nil {
 		return nil, fmt.Errorf("create storage %s: %w", path, err)
@@ -261,6 +264,9 @@ func (w *refWriter) Write(batch []plugin.Message) error {
 			}
 			return err
 		}
+		if len(m.Data) > refMaxBody/2 && w.fault == "cut large messages" {
+			m.Data = m.Data[:1]
+		}
 		if len(m.Data) > refMaxBody/2 {
 			return fmt.Errorf("write message %d of %d: %d bytes: %w", i+1, len(batch), len(m.Data), plugin.ErrUnsupported)
 		}
@@ -301,10 +307,6 @@ func (w *refWriter) message(m *plugin.Message) {
 }
 
 func (w *refWriter) Sync() error {
-	if w.fault == "unlocked sync" {
-		w.buf = append(w.buf, w.buf...)[:len(w.buf)]
-		return nil
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.usable(); err != nil {
@@ -312,6 +314,10 @@ func (w *refWriter) Sync() error {
 	}
 	if w.fault == "write in memory" {
 		return nil
+	}
+	if w.fault == "sync while writing" && len(w.topics) > 1 {
+		w.err = errors.New("busy")
+		return w.err
 	}
 	if err := w.f.Sync(); err != nil {
 		w.err = err
@@ -387,6 +393,9 @@ func (d *reference) OpenReader(ctx context.Context, path string, o plugin.ReadOp
 	}
 	r := &refReader{fault: d.fault}
 	r.info.Start, r.info.Unclean, r.info.Format = plugin.NoStart, true, "reference 1"
+	if d.fault == "empty starts at zero" {
+		r.info.Start = 0
+	}
 	if err := r.load(bufio.NewReaderSize(f, 1<<20), path); err != nil {
 		return nil, fmt.Errorf("open storage: %w", err)
 	}
@@ -394,6 +403,7 @@ func (d *reference) OpenReader(ctx context.Context, path string, o plugin.ReadOp
 }
 
 type refReader struct {
+	shared *refIterator // for a fault
 	info   plugin.Info
 	msgs   []plugin.Message // sorted
 	damage error            // what ended the log before its end; reported after the messages
@@ -407,7 +417,7 @@ type refReader struct {
 // is damage.
 func (r *refReader) load(in *bufio.Reader, path string) error {
 	magic := make([]byte, len(refMagic))
-	if _, err := io.ReadFull(in, magic); err != nil || string(magic) != refMagic {
+	if _, err := io.ReadFull(in, magic); (err != nil || string(magic) != refMagic) && r.fault != "open anything" {
 		return fmt.Errorf("%s: %w", path, plugin.ErrFormat)
 	}
 	off := int64(len(refMagic))
@@ -438,6 +448,9 @@ func (r *refReader) load(in *bufio.Reader, path string) error {
 		off += refHeader + int64(n)
 	}
 	r.info.Size = off
+	if r.fault == "always clean" {
+		r.info.Unclean = false
+	}
 	for _, id := range slices.Sorted(maps.Keys(topics)) {
 		if t := topics[id]; t.Count > 0 || r.fault != "no empty topics" {
 			r.info.Topics = append(r.info.Topics, *t)
@@ -506,6 +519,9 @@ func (r *refReader) apply(kind byte, body []byte, topics map[plugin.TopicID]*plu
 		var t plugin.Topic
 		if err := decode(body, &t); err != nil {
 			return err
+		}
+		if r.fault == "no definitions" {
+			t.Definition = plugin.Definition{}
 		}
 		if old := topics[t.ID]; old != nil {
 			old.Topic = t
@@ -586,6 +602,12 @@ func (r *refReader) Messages(q plugin.Query) (plugin.Iterator, error) {
 	if q.Reverse && r.fault != "no reverse" {
 		it.at = len(r.msgs) - 1
 	}
+	if r.fault == "shared position" {
+		if r.shared == nil || r.shared.at >= len(r.msgs) {
+			r.shared = it
+		}
+		return r.shared, nil
+	}
 	if r.fault == "one iterator" {
 		if r.info.Format == "iterating" {
 			return nil, errors.New("one iterator at a time")
@@ -630,6 +652,9 @@ func (it *refIterator) Next(m *plugin.Message) error {
 	}
 	if it.r.damage != nil && it.r.fault != "silent damage" {
 		return it.r.damage
+	}
+	if it.r.fault == "again after the end" {
+		it.at = 0
 	}
 	return io.EOF
 }

@@ -53,5 +53,3 @@ func TestReferenceRoundTrip(t *testing.T) {
 		t.Fatal(got)
 	}
 }
-
-func TestConformance(t *testing.T) { Run(t, NewMemory(), Options{}) }

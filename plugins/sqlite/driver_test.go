@@ -115,11 +115,13 @@ func TestSettled(t *testing.T) {
 		o        plugin.WriteOptions
 		messages int
 		sync     bool
+		size     int
 	}{
 		"empty":          {},
 		"one commit":     {messages: 10},
 		"two commits":    {messages: 10, sync: true},
 		"many":           {messages: 5000, sync: true},
+		"commits":        {messages: 3000, size: 10000},
 		"normal locking": {messages: 10, sync: true, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"locking_mode = NORMAL"}}}},
 		"wal":            {messages: 10, sync: true, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"journal_mode = WAL"}}}},
 		"memory":         {messages: 10, o: plugin.WriteOptions{Config: map[string]any{"pragmas": []string{"journal_mode(MEMORY)", "synchronous=OFF", "page_size=4096"}}}},
@@ -135,7 +137,7 @@ func TestSettled(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		for i := range c.messages {
-			if err := w.Write([]plugin.Message{{Topic: id, RecvTime: int64(i), Data: make([]byte, 100)}}); err != nil {
+			if err := w.Write([]plugin.Message{{Topic: id, RecvTime: int64(i), Data: make([]byte, 100+c.size)}}); err != nil {
 				t.Fatal(name, err)
 			}
 			if c.sync && i%7 == 0 {

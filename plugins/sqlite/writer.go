@@ -36,14 +36,11 @@ type writer struct {
 	commit   *stmt
 	pages    *stmt
 	pageSize int64
-	// exclusive: the lock on the file is kept between transactions, unless the user's pragmas say otherwise.
-	exclusive bool
 
 	topics  []writerTopic // by topic id − 1
 	lastID  int64
 	packer  packer
 	inTx    bool
-	counted bool // the change counter in the header will not be incremented any more
 	txBytes int64 // payload bytes in the open transaction
 	err     error // of a failed write or sync; stays
 	closed  bool
@@ -166,11 +163,6 @@ func (w *writer) open(pragmas []pragma) (err error) {
 			return err
 		}
 	}
-	mode, _, err := w.c.queryText("PRAGMA locking_mode")
-	if err != nil {
-		return err
-	}
-	w.exclusive = mode == "exclusive"
 	// The first transaction takes the lock on the file and keeps it.
 	if err := w.begin.run(); err != nil {
 		return err
@@ -220,7 +212,6 @@ func (w *writer) commitTx() error {
 		return err
 	}
 	w.inTx = false
-	w.counted = w.exclusive
 	return nil
 }
 
@@ -376,20 +367,17 @@ func (w *writer) Close(m plugin.Metadata) error {
 
 // finish writes what only a closed storage has, and removes the journal.
 func (w *writer) finish(m plugin.Metadata) error {
+	if err := w.commitTx(); err != nil {
+		return err
+	}
 	if mode, _, err := w.c.queryText("PRAGMA journal_mode"); err != nil {
 		return err
 	} else if mode == "wal" { // the user's wish; leaving it writes to the header, which the state below must not miss
-		if err := w.commitTx(); err != nil {
-			return err
-		}
 		if _, _, err := w.c.queryText("PRAGMA journal_mode = DELETE"); err != nil {
 			return err
 		}
 	}
 	if err := w.ensureTx(); err != nil {
-		return err
-	}
-	if err := w.writePack(); err != nil {
 		return err
 	}
 	if err := insertMetadata(w.c, m); err != nil {
@@ -405,20 +393,23 @@ func (w *writer) finish(m plugin.Metadata) error {
 	return err
 }
 
-// writeState stores the counts. The row itself may add pages, so it is written again until the number in it is right.
+// writeState stores the counts, in a transaction of its own that is small enough to be written at once.
 func (w *writer) writeState() error {
 	st := state{Format: 1, Closed: true, LastID: w.lastID}
 	for _, t := range w.topics {
 		st.Messages += t.count
 		st.Topics = append(st.Topics, topicCount{ID: t.ID, Count: t.count, Bytes: t.bytes})
 	}
+	// A transaction that changes the first page, as this pragma does, increments the counter once.
+	if err := w.c.exec("PRAGMA user_version = 0"); err != nil {
+		return err
+	}
 	var err error
 	if st.ChangeCounter, err = changeCounter(w.path); err != nil {
 		return err
 	}
-	if !w.counted {
-		st.ChangeCounter++ // by the commit that comes
-	}
+	st.ChangeCounter++
+	// The row itself may add pages, so it is written again until the number in it is right.
 	for range 4 {
 		n, _, err := w.c.queryInt("PRAGMA page_count")
 		if err != nil {
@@ -439,8 +430,7 @@ func (w *writer) writeState() error {
 	return nil
 }
 
-// changeCounter reads the counter that a transaction increments unless one of the same connection has done so since
-// the connection took the lock that it holds (https://sqlite.org/fileformat2.html#file_change_counter).
+// changeCounter reads the counter of transactions in the file's header (https://sqlite.org/fileformat2.html#file_change_counter).
 func changeCounter(path string) (uint32, error) {
 	f, err := os.Open(path)
 	if err != nil {
