@@ -57,11 +57,37 @@ func checkPlay(b *bench) error {
 	if err != nil {
 		return err
 	}
-	late, err := comparePlayed(b, want, arrivals)
+	if err := comparePlayed(b, want, arrivals); err != nil {
+		return err
+	}
+	peer, err := cycloneOnSchedule(b, n)
 	if err != nil {
 		return err
 	}
-	return judgeLateness(b, late, bare.Stdout())
+	return judgeLateness(b, want, arrivals, peer, bare.Stdout())
+}
+
+// cycloneOnSchedule has a Cyclone C publisher send the same traffic and returns the arrivals: how late samples are by the
+// wire and the subscriber alone, a megabyte image every 33 ms among them.
+func cycloneOnSchedule(b *bench, n *lab.Net) ([]lab.Arrival, error) {
+	log, err := b.peerLog("cyclone")
+	if err != nil {
+		return nil, err
+	}
+	sub, err := n.Subscribe(robot, "--log", log)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Kill()
+	pub, err := n.Publish(robot, "--seconds", pick(b, "20", "4"), "--wait", "1")
+	if err != nil {
+		return nil, err
+	}
+	defer pub.Kill()
+	if err := errors.Join(pub.Wait(60*time.Second), sub.Stop(20*time.Second)); err != nil {
+		return nil, err
+	}
+	return lab.ReadArrivals(log)
 }
 
 // startBareSleep starts a sleep loop with the schedule of the bag.
@@ -82,19 +108,19 @@ func startBareSleep(n *lab.Net, bag map[string]*lab.Recorded) (*lab.Proc, error)
 	return n.StartInput(strings.NewReader(in.String()), nil, program)
 }
 
-// comparePlayed compares what arrived with the bag and returns how late each sample of a topic was, against the sample of
-// the topic that took the least time from its stamp in the bag.
-func comparePlayed(b *bench, want map[string]*lab.Recorded, arrivals []lab.Arrival) (map[string][]time.Duration, error) {
-	late := map[string][]time.Duration{}
-	byTopic := map[string][]lab.Arrival{}
-	for _, a := range arrivals {
-		byTopic[a.Topic] = append(byTopic[a.Topic], a)
+// comparePlayed compares what arrived with the bag.
+func comparePlayed(b *bench, want map[string]*lab.Recorded, arrivals []lab.Arrival) error {
+	if len(arrivals) == 0 {
+		return errors.New("nothing arrived")
 	}
+	byTopic := group(arrivals)
 	for _, t := range robot {
 		got, rec := byTopic[t.Name], want[t.Name]
 		checker := &lab.Checker{Topic: t}
 		wrong, bad := 0, 0
+		numbers := make([]int64, len(got))
 		for i, a := range got {
+			numbers[i] = a.Number
 			if i < len(rec.Numbers) && a.Number != rec.Numbers[i] {
 				wrong++
 			}
@@ -104,43 +130,42 @@ func comparePlayed(b *bench, want map[string]*lab.Recorded, arrivals []lab.Arriv
 				}
 			}
 		}
-		complete := len(got) == len(rec.Numbers) && wrong == 0
 		if t.BestEffort { // may be lost by contract; what arrives is in order
-			numbers := make([]int64, len(got))
-			for i, a := range got {
-				numbers[i] = a.Number
-			}
 			b.figure(len(got) > 0 && bad == 0 && lab.Sequence(numbers).Disorder == 0, "played, "+t.Name+" (best effort)",
 				"in order, bytes equal", "%d of %d", len(got), len(rec.Numbers))
 		} else {
-			b.figure(complete && bad == 0, "played, "+t.Name, "complete, in order, bytes equal", "%d of %d, %d out of place, %d differ",
-				len(got), len(rec.Numbers), wrong, bad)
-		}
-		if complete && !t.TransientLocal {
-			late[t.Name] = lateness(got, rec.Stamps)
+			b.figure(len(got) == len(rec.Numbers) && wrong == 0 && bad == 0, "played, "+t.Name, "complete, in order, bytes equal",
+				"%d of %d, %d out of place, %d differ", len(got), len(rec.Numbers), wrong, bad)
 		}
 	}
-	if len(late) == 0 {
-		return nil, errors.New("no topic arrived whole: no lateness to measure")
-	}
-	return late, nil
+	return nil
 }
 
-func lateness(got []lab.Arrival, stamps []int64) []time.Duration {
-	offsets := make([]int64, len(got))
-	for i, a := range got {
-		offsets[i] = a.Mono - stamps[i]
+func group(arrivals []lab.Arrival) map[string][]lab.Arrival {
+	byTopic := map[string][]lab.Arrival{}
+	for _, a := range arrivals {
+		byTopic[a.Topic] = append(byTopic[a.Topic], a)
+	}
+	return byTopic
+}
+
+// lateness is how far each time lies behind its schedule, the earliest one being on time.
+func lateness(times, schedule []int64) []time.Duration {
+	offsets := make([]int64, len(times))
+	for i := range times {
+		offsets[i] = times[i] - schedule[i]
 	}
 	least := lab.Quantile(offsets, 0)
-	late := make([]time.Duration, len(got))
+	late := make([]time.Duration, len(times))
 	for i := range offsets {
 		late[i] = time.Duration(offsets[i] - least)
 	}
 	return late
 }
 
-// judgeLateness compares the samples' lateness with that of the bare sleep loop.
-func judgeLateness(b *bench, late map[string][]time.Duration, bareOutput string) error {
+// judgeLateness compares when the player sent each sample (its source stamp) with a bare sleep loop on the same schedule,
+// and when each arrived with the arrivals from a Cyclone C publisher.
+func judgeLateness(b *bench, want map[string]*lab.Recorded, played, peer []lab.Arrival, bareOutput string) error {
 	var bare []time.Duration
 	for _, line := range strings.Fields(bareOutput) {
 		if v, err := strconv.ParseInt(line, 10, 64); err == nil {
@@ -152,15 +177,38 @@ func judgeLateness(b *bench, late map[string][]time.Duration, bareOutput string)
 	}
 	base := lab.Quantile(bare, 0.99)
 	b.note("bare sleep loop on the same schedule: p50 %s, p99 %s, max %s", ms(lab.Quantile(bare, 0.5)), ms(base), ms(lab.Quantile(bare, 1)))
+
+	ours, theirs := group(played), group(peer)
+	var sent, due []int64
 	for _, t := range robot {
-		l, ok := late[t.Name]
-		if !ok {
+		if t.TransientLocal { // sent at once in the original, too
 			continue
 		}
-		p99 := lab.Quantile(l, 0.99)
-		b.note("%s: lateness p50 %s, p99 %s, max %s", t.Name, ms(lab.Quantile(l, 0.5)), ms(p99), ms(lab.Quantile(l, 1)))
-		b.figure(p99-base <= 500*time.Microsecond, "lateness at the subscriber, "+t.Name, "p99 ≤ 0.5 ms above a bare sleep loop",
-			"%s above %s", ms(p99-base), ms(base))
+		stamp := map[int64]int64{}
+		for i, n := range want[t.Name].Numbers {
+			stamp[n] = want[t.Name].Stamps[i]
+		}
+		var arrived, schedule []int64
+		for _, a := range ours[t.Name] {
+			sent, due = append(sent, a.Source), append(due, stamp[a.Number])
+			arrived, schedule = append(arrived, a.Mono), append(schedule, stamp[a.Number])
+		}
+		var peerArrived, peerSchedule []int64
+		for _, a := range theirs[t.Name] {
+			peerArrived = append(peerArrived, a.Mono)
+			peerSchedule = append(peerSchedule, int64(float64(a.Number)*1e9/t.Hz))
+		}
+		l, p := lateness(arrived, schedule), lateness(peerArrived, peerSchedule)
+		b.note("%s at the subscriber: p50 %s, p99 %s; from a Cyclone C publisher p50 %s, p99 %s", t.Name, ms(lab.Quantile(l, 0.5)),
+			ms(lab.Quantile(l, 0.99)), ms(lab.Quantile(p, 0.5)), ms(lab.Quantile(p, 0.99)))
+		excess := lab.Quantile(l, 0.99) - lab.Quantile(p, 0.99)
+		b.figure(len(l) > 0 && len(p) > 0 && excess <= 500*time.Microsecond, "lateness at the subscriber, "+t.Name,
+			"p99 ≤ 0.5 ms above the same traffic from a Cyclone C publisher", "%s above %s", ms(excess), ms(lab.Quantile(p, 0.99)))
 	}
+	l := lateness(sent, due)
+	excess := lab.Quantile(l, 0.99) - base
+	b.note("sent by the player: p50 %s, p99 %s, max %s", ms(lab.Quantile(l, 0.5)), ms(lab.Quantile(l, 0.99)), ms(lab.Quantile(l, 1)))
+	b.figure(excess <= 500*time.Microsecond, "lateness of the player (source stamps)", "p99 ≤ 0.5 ms above a bare sleep loop", "%s above %s",
+		ms(excess), ms(base))
 	return nil
 }
