@@ -60,20 +60,21 @@ func SweepTemp(dir string) error {
 }
 
 // Within returns root joined with the relative path rel, or an error when that would leave root (absolute path, "..",
-// or a drive letter). Symbolic links inside root are resolved and must stay inside too.
+// or a drive letter). Symbolic links inside root are resolved and must stay inside too; of a path that is not there yet
+// this holds for the part that is.
 func Within(root, rel string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(rel)) {
 		return "", fmt.Errorf("path %q leaves %s", rel, root)
 	}
 	p := filepath.Join(root, filepath.FromSlash(rel))
-	real, err := filepath.EvalSymlinks(p)
+	realRoot, err := filepath.EvalSymlinks(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	realRoot, err := filepath.EvalSymlinks(root)
+	real, err := resolve(p)
 	if err != nil {
 		return "", err
 	}
@@ -81,6 +82,21 @@ func Within(root, rel string) (string, error) {
 		return "", fmt.Errorf("path %q leaves %s through a link", rel, root)
 	}
 	return p, nil
+}
+
+// resolve follows the links in the part of p that exists. A link that leads nowhere is an error: what is created
+// through it may be anywhere.
+func resolve(p string) (string, error) {
+	for {
+		real, err := filepath.EvalSymlinks(p)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return real, err
+		}
+		if _, err := os.Lstat(p); err == nil {
+			return "", fmt.Errorf("link %s leads nowhere", p)
+		}
+		p = filepath.Dir(p)
+	}
 }
 
 // TempName returns a name beside path for a file that is to become path, unlike any other of this process or of one
