@@ -283,6 +283,9 @@ func TestLatenessDoesNotAddUp(t *testing.T) {
 			t.Errorf("message 98 after %v", d)
 		}
 		// After each slow call four messages are late, by 35, 25, 15 and 5 ms; nothing follows the last call.
+		if res.Starved != 0 {
+			t.Errorf("%d messages were late because of reading", res.Starved)
+		}
 		if l := res.Lateness; l.Late != 12 || l.Max != 35*time.Millisecond || l.P50 != 0 || l.P99 < 25*time.Millisecond {
 			t.Errorf("%+v", l)
 		}
@@ -511,7 +514,15 @@ func TestPauseResume(t *testing.T) {
 		if p.PlayNext() {
 			t.Fatal("a step while playing")
 		}
-		time.Sleep(150 * time.Millisecond) // 400
+		time.Sleep(99 * time.Millisecond)
+		if n := len(g.heard()); n != 4 {
+			t.Fatalf("%d messages 99 ms after the step", n)
+		}
+		time.Sleep(2 * time.Millisecond) // 400
+		if n := len(g.heard()); n != 5 {
+			t.Fatalf("%d messages 101 ms after the step", n)
+		}
+		time.Sleep(49 * time.Millisecond)
 		if err := p.SetRate(0); err == nil {
 			t.Fatal("rate 0")
 		}
@@ -757,6 +768,48 @@ func TestFirstMessageIsNotLost(t *testing.T) {
 			t.Errorf("took %v", d)
 		}
 	})
+}
+
+// A subscription that is in the graph and not matched yet is waited for.
+func TestWaitsForMatch(t *testing.T) {
+	for _, wait := range []time.Duration{800 * time.Millisecond, time.Hour} {
+		inBubble(t, func(g *rig) {
+			r := makeBag(t, topics("/a"), []msg{{0, 0}})
+			g.listen("/a", ros.DefaultQoS())
+			g.play(Options{Bag: r, Node: &hesitantNode{g.node, time.Now().Add(wait)}, DiscoveryWait: time.Second})
+			want := 900 * time.Millisecond
+			if wait > time.Second {
+				want = 1300 * time.Millisecond // settling and one second more
+			}
+			if at := g.heard()[0].after; at < want || at > want+50*time.Millisecond {
+				t.Errorf("first message after %v", at)
+			}
+		})
+	}
+}
+
+// hesitantNode is a node whose publishers are not matched before some time.
+type hesitantNode struct {
+	ros.Node
+	until time.Time
+}
+
+func (n *hesitantNode) Advertise(t ros.Topic, q ros.QoS) (ros.Publisher, error) {
+	p, err := n.Node.Advertise(t, q)
+	return &hesitantPublisher{p, n}, err
+}
+
+type hesitantPublisher struct {
+	ros.Publisher
+	n *hesitantNode
+}
+
+func (p *hesitantPublisher) Stats() ros.PublisherStats {
+	st := p.Publisher.Stats()
+	if time.Now().Before(p.n.until) {
+		st.Matched = 0
+	}
+	return st
 }
 
 func TestPublishFails(t *testing.T) {

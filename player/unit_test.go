@@ -158,6 +158,12 @@ func TestBuffers(t *testing.T) {
 }
 
 func TestBuffersStayBounded(t *testing.T) {
+	small := newBuffers(10 << 10)
+	buf, _ := small.get(context.Background(), 1<<20)
+	small.put(buf)
+	if small.kept != 0 {
+		t.Fatalf("%d bytes kept of a message larger than the limit", small.kept)
+	}
 	b := newBuffers(1 << 20)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var lent [][]byte

@@ -296,6 +296,14 @@ func TestLimits(t *testing.T) {
 			t.Fatalf("%v, %d messages, reason %q", err, res.Messages, res.Reason)
 		}
 		g.checkSums(res)
+		var received, lost uint64 // what came later than the last one asked for is neither
+		for _, l := range res.Ledger.Topics {
+			received += l.Received
+			lost += l.Lost.Total()
+		}
+		if received != 1500 || lost != 0 {
+			t.Errorf("%d received, %d lost", received, lost)
+		}
 	})
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		a := g.advertise("/a")
@@ -363,9 +371,15 @@ func TestSplitCarriesLedger(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		a := g.advertise("/a")
 		g.start(Options{All: true, MaxBagSize: 100_000})
-		for range 50 {
+		for i := range 50 {
 			g.publish(a, 10, 1000)
 			time.Sleep(time.Second)
+			if i == 12 { // the first file is closed
+				s := g.read()
+				if l := s.ledger(t); len(s.meta.Files) != 2 || l.Topics["/a"].Recorded < 70 {
+					t.Errorf("ledger at the first split, %d files: %+v", len(s.meta.Files), l)
+				}
+			}
 		}
 		if n := g.countEvents(EventSplit, "split: closed"); n < 4 {
 			t.Errorf("%d splits", n)
@@ -505,8 +519,9 @@ func TestSeveralTypes(t *testing.T) {
 		if err != nil || res.Messages != 2 {
 			t.Fatal(err, res.Messages)
 		}
-		if s := g.read(); s.topics["/x"].Type != str {
-			t.Errorf("recorded as %s", s.topics["/x"].Type)
+		s := g.read()
+		if q, err := bag.DecodeQoS(s.topics["/x"].OfferedQoS); s.topics["/x"].Type != str || err != nil || len(q) != 2 {
+			t.Errorf("recorded as %+v with profiles %v", s.topics["/x"].Topic, q)
 		}
 		if n := g.countEvents(EventTypeConflict, "not recorded is a/msg/First"); n != 1 {
 			t.Errorf("%d warnings", n)
@@ -608,6 +623,73 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
+// A storage that hangs after it made some progress is given up too.
+func TestGivingUpLater(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		a := g.advertise("/a")
+		g.start(Options{All: true, StopTimeout: 5 * time.Second})
+		g.storage.freeze()
+		g.publish(a, 3*chunkSize, 10)
+		settled()
+		g.storage.abandoned.Store(1)
+		time.AfterFunc(3*time.Second, func() {
+			g.storage.thaw()
+			g.storage.freeze()
+		})
+		start := time.Now()
+		if _, err := g.stop(); !errors.Is(err, ErrGaveUp) || time.Since(start) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		g.storage.thaw()
+		synctest.Wait()
+	})
+}
+
+// Losses that the transport finds while the subscription is being closed are counted.
+func TestLastCounts(t *testing.T) {
+	node := &countingNode{handNode: newHandNode("/a")}
+	rec, err := New(Options{Node: node, All: true, Output: filepath.Join(t.TempDir(), "bag"), Storage: "discard", MinFreeSpace: -1,
+		OnEvent: func(e Event) {
+			if e.Kind == EventSubscribed {
+				node.subscribed()
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	node.subscribed = cancel
+	res, err := rec.Run(ctx)
+	if l := res.Ledger.Topics["/a"]; l.Lost.Wire != 7 || !errors.Is(err, ErrNothingRecorded) {
+		t.Fatalf("%v %+v", err, l)
+	}
+}
+
+// countingNode is a node whose subscriptions have lost 5 messages, and 7 once they are closed.
+type countingNode struct {
+	*handNode
+	subscribed func()
+	closed     bool
+}
+
+func (n *countingNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
+	return countingSubscription{handSubscription{t}, n}, nil
+}
+
+type countingSubscription struct {
+	handSubscription
+	n *countingNode
+}
+
+func (s countingSubscription) Stats() ros.SubscriptionStats {
+	if s.n.closed {
+		return ros.SubscriptionStats{Lost: 7}
+	}
+	return ros.SubscriptionStats{Lost: 5}
+}
+
+func (s countingSubscription) Close() error { s.n.closed = true; return nil }
+
 // A storage that is slow but alive is waited for, however long it takes.
 func TestSlowDrain(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
@@ -707,8 +789,6 @@ func (n *stubbornNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ro
 	return n.Node.Subscribe(t, q, h)
 }
 
-// A process that is stopped for a while counts right when it goes on: nothing special, but the stop conditions and the
-// clock watch must not take the pause for something else.
 func TestSnapshotBeforeAndAfter(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		rec, err := New(Options{Node: g.node, All: true, Output: g.dir + "2"})
