@@ -48,9 +48,7 @@ of the traffic was kept. Verbs and flags are those of "ros2 bag"; ROS need not b
 			return usageError("no verb given")
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("%s: %w (see %q)", verbName(cmd), err, cmd.CommandPath()+" --help")
-	})
+	root.SetFlagErrorFunc(flagError)
 	setTemplates(root)
 	root.AddCommand(newRecord(a), newPlay(a), newInfo(a), newList(a), newDemo(a), newPerf(a), newVersion(a))
 	return root

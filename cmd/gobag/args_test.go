@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -192,5 +193,16 @@ func TestKeyParser(t *testing.T) {
 	// ESC followed by a blank is Alt+blank: no key of ours.
 	if want := []key{keySpace, keyUp, keyDown, keyRight, keyUp, keySpace, keyUp}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestBufferHint(t *testing.T) {
+	for _, size := range []int{0, smallBuffer, 16 << 20} {
+		if h := bufferHint(size); h != "" {
+			t.Errorf("%d: %q", size, h)
+		}
+	}
+	if h := bufferHint(425984); !strings.Contains(h, "416.0 KiB only") || runtime.GOOS == "linux" && !strings.Contains(h, "sudo sysctl -w net.core.rmem_max=33554432") {
+		t.Errorf("%q", h)
 	}
 }

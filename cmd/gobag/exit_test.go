@@ -48,6 +48,8 @@ func TestExitCodes(t *testing.T) {
 		{"missing config file", "record -a -o " + dir + "/n --storage-config-file " + dir + "/none.yaml", nil, 1, "none.yaml"},
 		{"zenoh", "record -a -o " + dir + "/n", []string{"RMW_IMPLEMENTATION=rmw_zenoh_cpp"}, 1, "Zenoh"},
 		{"bad domain in environment", "record -a -o " + dir + "/n", []string{"ROS_DOMAIN_ID=x"}, 1, "ROS_DOMAIN_ID"},
+		{"a flag of ros2 bag", "record -a --compression-mode file", nil, 2, "record: --compression-mode: a flag of ros2 bag"},
+		{"serialization", "record -a -f json", nil, 2, "cdr"},
 		{"play nothing", "play", nil, 2, "one bag"},
 		{"play what is not there", "play " + dir + "/none", nil, 2, "does not exist"},
 		{"bag swallowed by a list", "play --topics /a " + dir, nil, 2, "before the list flags"},

@@ -62,14 +62,7 @@ func openNode(a *app, f *nodeFlags) (*ros2.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := ros2.New(o)
-	if err != nil {
-		return nil, err
-	}
-	if hint := bufferHint(node.Stats().RecvBuffer); hint != "" {
-		a.logger.Warn(hint)
-	}
-	return node, nil
+	return ros2.New(o)
 }
 
 // loopbackNode joins a domain on this host only, whatever the environment says.

@@ -9,20 +9,20 @@ import (
 
 // playFlags are the flags of `play`, as typed.
 type playFlags struct {
-	bag                     string
-	storage, configFile     string
-	rate                    float64
-	loop, startPaused       bool
-	topics, excludeTopics   []string
-	regex, excludeRegex     string
-	remap                   []string
-	startOffset, delay      secondsValue
-	playbackDuration        float64 // seconds; negative = all
-	waitAcked               int64   // ms; negative = do not wait, 0 = for ever
-	readAhead               int
-	allowLive               bool
-	qosFile                 string
-	noKeyboard, quietStatus bool
+	bag                   string
+	storage, configFile   string
+	rate                  float64
+	loop, startPaused     bool
+	topics, excludeTopics []string
+	regex, excludeRegex   string
+	remap                 []string
+	startOffset, delay    secondsValue
+	playbackDuration      float64 // seconds; negative = all
+	waitAcked             int64   // ms; negative = do not wait, 0 = for ever
+	readAhead             int
+	allowLive             bool
+	qosFile               string
+	noKeyboard            bool
 
 	node     nodeFlags
 	logLevel string
@@ -70,6 +70,8 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	switchFlag(fs, &f.allowLive, "allow-live", "", "play also where a topic has a live publisher")
 	fs.StringVar(&f.qosFile, "qos-profile-overrides-path", "", "YAML `FILE`: topic to QoS profile")
 	switchFlag(fs, &f.noKeyboard, "disable-keyboard-controls", "", "do not read the terminal")
+	fs.StringVar(&f.excludeRegex, "exclude", "", "old name of --exclude-regex")
+	hide(fs, "exclude")
 	f.node.define(fs, "gobag_player")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)

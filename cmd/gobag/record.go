@@ -26,6 +26,8 @@ type recordFlags struct {
 
 	node             nodeFlags
 	logLevel         string
+	serialization    string // must be "" or "cdr"
+	noKeyboard       bool   // accepted for rosbag2's sake
 	untilStdinCloses bool
 	minFreeSet       bool // --min-free-space was given
 }
@@ -94,7 +96,10 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no mess
 	f.node.define(fs, "gobag_recorder")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	switchFlag(fs, &f.untilStdinCloses, "until-stdin-closes", "", "stop when standard input ends")
-	hide(fs, "until-stdin-closes")
+	fs.StringVar(&f.excludeRegex, "exclude", "", "old name of --exclude-regex")
+	fs.StringVarP(&f.serialization, "serialization-format", "f", "", "only what comes off the wire: cdr")
+	switchFlag(fs, &f.noKeyboard, "disable-keyboard-controls", "", "there are none")
+	hide(fs, "until-stdin-closes", "exclude", "serialization-format", "disable-keyboard-controls")
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
 	cmd.RegisterFlagCompletionFunc("storage-preset-profile", cobra.FixedCompletions([]cobra.Completion{"resilient", "fast", "small", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("compat", cobra.FixedCompletions([]cobra.Completion{"auto", "humble", "jazzy"}, cobra.ShellCompDirectiveNoFileComp))

@@ -30,6 +30,9 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
 		return o, usageError("record: nothing to record: name topics, or give -a, --regex or --topic-types")
 	}
+	if f.serialization != "" && f.serialization != "cdr" {
+		return o, usageError("record: --serialization-format %q: messages are stored as they come off the wire, which is cdr", f.serialization)
+	}
 	if time.Duration(f.syncInterval) == 0 {
 		return o, usageError("record: --sync-interval must be above 0")
 	}

@@ -51,6 +51,9 @@ func runRecord(a *app, f *recordFlags) error {
 		return err
 	}
 	defer node.Close()
+	if hint := bufferHint(node.Stats().RecvBuffer); hint != "" {
+		a.logger.Warn(hint)
+	}
 	o.Node, o.Logger = node, a.logger
 	if o.Compat == "" {
 		if o.Compat = chooseCompat(stop.ctx, node.Graph()); o.Compat == plugin.CompatHumble {
