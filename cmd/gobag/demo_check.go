@@ -145,7 +145,7 @@ func (d *demo) replay(ctx context.Context, kept [][]uint64) error {
 	defer r.Close()
 	p, err := player.New(player.Options{Node: playNode, Bag: r, Rate: d.rate, WaitAcked: 10 * time.Second, Logger: d.logger,
 		OnEvent: func(e player.Event) {
-			if e.Level > slog.LevelInfo {
+			if e.Level > slog.LevelInfo && e.Kind != player.EventStarved { // at this rate a late message is no news
 				d.logger.Log(ctx, e.Level, e.Text)
 			}
 		}})

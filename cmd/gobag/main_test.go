@@ -84,3 +84,13 @@ func shared(parts ...string) string {
 	}
 	return filepath.Join(append([]string{dir}, parts...)...)
 }
+
+// testDomain is a ROS domain that nobody uses.
+func testDomain(t *testing.T) int {
+	t.Helper()
+	d, err := freeDomain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

@@ -57,7 +57,7 @@ func (l *listener) await(t *testing.T, n int) {
 }
 
 func TestPlay(t *testing.T) {
-	const domain = 44
+	domain := testDomain(t)
 	dir := filepath.Join(t.TempDir(), "small")
 	makeBag(t, dir, nil)
 	base := []string{"--domain-id", strconv.Itoa(domain), "--localhost"}
@@ -78,7 +78,7 @@ func TestPlay(t *testing.T) {
 
 // TestPlayLive: topics that somebody publishes are named and refused.
 func TestPlayLive(t *testing.T) {
-	const domain = 45
+	domain := testDomain(t)
 	talk(t, domain)
 	dir := filepath.Join(t.TempDir(), "small")
 	makeBag(t, dir, nil)
@@ -98,7 +98,7 @@ func TestPlaySignal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "small")
 	makeBag(t, dir, nil)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		p := launch(t, nil, "play", dir, "--loop", "-r", "0.1", "--domain-id", "46", "--localhost")
+		p := launch(t, nil, "play", dir, "--loop", "-r", "0.1", "--domain-id", strconv.Itoa(testDomain(t)), "--localhost")
 		p.await("Playback started")
 		p.cmd.Process.Signal(sig)
 		if r := p.result(); r.code != 0 || !strings.Contains(r.out, "Played") {

@@ -91,7 +91,7 @@ func TestRecordOnTerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	const domain = 47
+	domain := testDomain(t)
 	talk(t, domain)
 	p := launchOnTerminal(t, 60, "record", "-a", "-o", filepath.Join(t.TempDir(), "run"), "--domain-id", strconv.Itoa(domain), "--localhost")
 	p.await("Recording...")
@@ -118,7 +118,7 @@ func TestPlayKeys(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "small")
 	makeBag(t, dir, nil)
-	p := launchOnTerminal(t, 200, "play", dir, "--loop", "--domain-id", "48", "--localhost")
+	p := launchOnTerminal(t, 200, "play", dir, "--loop", "--domain-id", strconv.Itoa(testDomain(t)), "--localhost")
 	p.await("Playback started")
 	for _, k := range []struct{ keys, say string }{
 		{" ", "Pausing play."}, {"\x1b[A", "Set rate to 1.1"}, {"\x1b[B\x1b[B", "Set rate to 0.9"}, {"\x1b[C", "[P]"}, {" ", "Resuming play."}, {"\x1b[C", "while paused only"},
@@ -143,7 +143,7 @@ func TestPlayKeysDisabled(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "small")
 	makeBag(t, dir, nil)
-	p := launchOnTerminal(t, 200, "play", dir, "-r", "5", "--disable-keyboard-controls", "--domain-id", "49", "--localhost")
+	p := launchOnTerminal(t, 200, "play", dir, "-r", "5", "--disable-keyboard-controls", "--domain-id", strconv.Itoa(testDomain(t)), "--localhost")
 	p.await("Playback started")
 	p.press(" ")
 	time.Sleep(50 * time.Millisecond)

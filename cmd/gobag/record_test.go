@@ -163,7 +163,7 @@ func TestRecordSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	const domain = 41
+	domain := testDomain(t)
 	talk(t, domain)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestRecordTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	const domain = 42
+	domain := testDomain(t)
 	talk(t, domain)
 	dir := filepath.Join(t.TempDir(), "run")
 	p := launch(t, nil, "record", "/imu/data", "-o", dir, "--domain-id", strconv.Itoa(domain), "--localhost")
@@ -239,7 +239,7 @@ func (r *stuckRecorder) Abort()                      { close(r.aborted) }
 func (r *stuckRecorder) Snapshot() recorder.Snapshot { return recorder.Snapshot{} }
 
 func TestRecordLimits(t *testing.T) {
-	const domain = 43
+	domain := testDomain(t)
 	talk(t, domain)
 	base := []string{"--domain-id", strconv.Itoa(domain), "--localhost"}
 	dir := func() string { return filepath.Join(t.TempDir(), "run") }
