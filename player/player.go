@@ -165,6 +165,9 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 			ids = append(ids, id)
 		}
 	}
+	asked := ctx // ends when the user wants
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	reading, stopReading := context.WithCancel(ctx)
 	var damage []error
 	ahead := &readAhead{bag: p.o.Bag, query: plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}},
@@ -183,6 +186,7 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	if err := p.playLatched(ctx, pubs); err != nil {
 		return err
 	}
+	out := &lanes{p: p, ctx: ctx, fail: fail, buffers: ahead.buffers, byPub: map[*publication]chan dueItem{}}
 	defer p.sleeper.lock()()
 	it, waited, ok := p.next(ctx, ahead) // the bag's time does not run before the first message is read
 	p.clock.jump(p.start)
@@ -195,20 +199,24 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 			p.emit(EventLoop, slog.LevelInfo, "", "Playing again from the start")
 			continue
 		}
-		if !p.waitUntil(ctx, it.stamp, waited) {
+		at, ok := p.waitUntil(ctx, it.stamp, waited)
+		if !ok {
 			ahead.buffers.put(it.data)
 			break
 		}
-		err := p.publish(it)
-		ahead.buffers.put(it.data)
-		if err != nil {
-			return err
+		if err := out.send(dueItem{it, at}); err != nil {
+			fail(err)
+			break
 		}
 	}
+	out.close()
 	stopReading()
 	reader.Wait()
-	if ctx.Err() != nil {
+	if asked.Err() != nil {
 		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return errors.Join(append(damage, ahead.err)...)
 }
@@ -228,19 +236,20 @@ func (p *Player) next(ctx context.Context, ahead *readAhead) (it item, waited, o
 	}
 }
 
-// waitUntil returns when the message of that stamp is due, or asked for by PlayNext; false when ctx ends first.
-func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) bool {
+// waitUntil returns when the message of that stamp is due, or asked for by PlayNext; at is when it was due, zero when it
+// was asked for. ok is false when ctx ends first.
+func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) (at time.Time, ok bool) {
 	for {
 		at, paused, changed := p.clock.due(stamp)
 		if paused {
 			select {
 			case <-ctx.Done():
-				return false
+				return at, false
 			case <-changed:
 				continue
 			case <-p.step:
 				p.clock.jump(stamp)
-				return true
+				return time.Time{}, true
 			}
 		}
 		wait := time.Until(at)
@@ -249,19 +258,16 @@ func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) bool {
 				p.reportGap(wait)
 			}
 			if !sleepCoarse(ctx, wait-p.sleeper.span, changed) {
-				return false
+				return at, false
 			}
 			continue
 		}
 		if wait > 0 {
 			p.sleeper.until(at)
-		}
-		late := time.Since(at)
-		p.lateness.add(late)
-		if waited && late > lateAfter {
+		} else if waited && wait < -lateAfter {
 			p.reportStarved()
 		}
-		return ctx.Err() == nil
+		return at, ctx.Err() == nil
 	}
 }
 

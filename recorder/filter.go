@@ -11,17 +11,16 @@ import (
 // filter decides by name and type which topics are recorded. Decisions are kept, since a regular expression costs more
 // than a look-up and the graph is looked at often. Not safe for concurrent use.
 type filter struct {
-	all, hidden      bool
-	named            map[string]bool
-	types            map[string]bool
-	include          *ecmare.Regexp
-	exclude          *ecmare.Regexp
-	excludeNames     map[string]bool
-	excludeTypes     map[string]bool
-	decisions        map[nameAndType]bool
-	onlyNamed        bool // nothing but Options.Topics selects
-	regexOverridden  bool // a regular expression was given and All makes it meaningless
-	problemsReported int
+	all, hidden     bool
+	named           map[string]bool
+	types           map[string]bool
+	include         *ecmare.Regexp
+	exclude         *ecmare.Regexp
+	excludeNames    map[string]bool
+	excludeTypes    map[string]bool
+	decisions       map[nameAndType]bool
+	onlyNamed       bool // nothing but Options.Topics selects
+	regexOverridden bool // a regular expression was given and All makes it meaningless
 }
 
 type nameAndType struct{ name, typ string }
