@@ -30,6 +30,10 @@ func checkMutated(b *bench) error {
 		return err
 	}
 	defer n.Close()
+	if n.Namespace == "" {
+		return errors.New("needs a network namespace of its own: the captures are of domain 0")
+	}
+	n.Domain = 0
 	seed := rand.Uint64()
 	b.note("seed %d", seed)
 	for _, what := range []string{"parser", "participant"} {
@@ -50,6 +54,10 @@ func checkMutated(b *bench) error {
 		}
 		b.figure(done.Int("count") >= int64(count), "mutated datagrams, "+what, fmt.Sprintf("%d, no panic", count), "%d taken (%d malformed)",
 			done.Int("count"), done.Int("malformed"))
+		if what == "participant" {
+			b.figure(done.Int("peers") > 0 && done.Int("samples") > 0, "mutated datagrams, participant, what came through",
+				"peers and samples", "%d peers known at most, %d endpoints, %d samples", done.Int("peers"), done.Int("endpoints"), done.Int("samples"))
+		}
 		growth := done.Int("heap_after") - done.Int("heap_before")
 		b.figure(growth < 96<<20, "mutated datagrams, "+what+", heap", "growth within the stated bounds (< 96 MiB)",
 			"%.1f MiB more after the last one, peak %.1f MiB", float64(growth)/(1<<20), float64(done.Int("heap_peak"))/(1<<20))
@@ -96,8 +104,12 @@ func mutatedChild(args []string) error {
 	return mutateParticipant(m, *count, *domain)
 }
 
-// heapWatch measures the live heap.
-type heapWatch struct{ before, peak uint64 }
+// heapWatch measures the live heap, and what a participant knows.
+type heapWatch struct {
+	before, peak     uint64
+	peers, endpoints int // at most
+	samples          atomic.Uint64
+}
 
 func liveHeap() uint64 {
 	runtime.GC()
@@ -110,8 +122,8 @@ func (h *heapWatch) look() { h.peak = max(h.peak, liveHeap()) }
 
 func (h *heapWatch) report(count, malformed uint64) {
 	h.look()
-	fmt.Printf("{\"event\":\"done\",\"count\":%d,\"malformed\":%d,\"heap_before\":%d,\"heap_after\":%d,\"heap_peak\":%d}\n",
-		count, malformed, h.before, liveHeap(), h.peak)
+	fmt.Printf("{\"event\":\"done\",\"count\":%d,\"malformed\":%d,\"heap_before\":%d,\"heap_after\":%d,\"heap_peak\":%d,"+
+		"\"peers\":%d,\"endpoints\":%d,\"samples\":%d}\n", count, malformed, h.before, liveHeap(), h.peak, h.peers, h.endpoints, h.samples.Load())
 }
 
 // deepParser hands payloads of builtin writers on to the parsers of discovery data, as a participant does.
@@ -168,6 +180,7 @@ func mutateParticipant(m *mutator, count, domain int) error {
 		return err
 	}
 	defer p.Close()
+	var heap heapWatch
 	fresh := make(chan struct{}, 100)
 	var calm atomic.Bool // the storm is over
 	for _, t := range [][2]string{{"rt/chatter", "std_msgs::msg::dds_::String_"}, {"rt/image", "sensor_msgs::msg::dds_::Image_"},
@@ -178,6 +191,7 @@ func mutateParticipant(m *mutator, count, domain int) error {
 		}
 		_, err := p.NewReader(rtps.ReaderConfig{Topic: t[0], Type: t[1], QoS: q,
 			Handler: func(s rtps.Sample) {
+				heap.samples.Add(1)
 				if n, err := (lab.Topic{Kind: lab.String}).Number(s.Data); err == nil && n < 100 && len(s.Data) > 18 && calm.Load() {
 					select {
 					case fresh <- struct{}{}:
@@ -200,7 +214,7 @@ func mutateParticipant(m *mutator, count, domain int) error {
 		}
 	}
 	m.target = p.GUID().Prefix()
-	heap := heapWatch{before: liveHeap()}
+	heap.before = liveHeap()
 	if err := flood(m, p, count, domain, &heap); err != nil {
 		return err
 	}
@@ -242,6 +256,7 @@ func flood(m *mutator, p *rtps.Participant, count, domain int, heap *heapWatch) 
 		}
 		if taken-looked > count/20 {
 			heap.look()
+			heap.peers, heap.endpoints = max(heap.peers, len(p.Peers())), max(heap.endpoints, len(p.Endpoints()))
 			looked = taken
 		}
 		if sent-taken > 400 { // what it has not taken by now it dropped

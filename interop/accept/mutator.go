@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 
@@ -82,8 +83,20 @@ func (m *mutator) damage() {
 		for k := i; k < min(len(b), i+m.r.IntN(64)); k++ {
 			b[k] = byte(m.r.Uint32())
 		}
-	case 7: // another sender: as many peers as there are datagrams
-		binary.LittleEndian.PutUint32(b[16:], m.r.Uint32())
+	case 7: // another sender, by every name it gives itself: some that come again, others as many as datagrams
+		old := [12]byte(b[8:20])
+		other := old
+		id := m.r.Uint32()
+		if id&1 == 0 {
+			id = id >> 1 & 63
+		}
+		binary.LittleEndian.PutUint32(other[8:], id)
+		for i := bytes.Index(b, old[:]); i >= 0; i = bytes.Index(b, old[:]) {
+			copy(b[i:], other[:])
+			if other == old {
+				break
+			}
+		}
 	case 8: // a flag of a submessage
 		b[21] ^= 1 << m.r.IntN(8)
 	}
