@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"sync"
 )
@@ -78,21 +77,4 @@ func clip(s string, n int) string {
 		n--
 	}
 	return s
-}
-
-// resultWriter is standard output for a verb that has a status line: it takes the line away before it prints.
-type resultWriter struct {
-	con *console
-	w   io.Writer
-}
-
-func (r resultWriter) Write(p []byte) (int, error) {
-	r.con.mu.Lock()
-	defer r.con.mu.Unlock()
-	r.con.hide()
-	n, err := r.w.Write(p)
-	if bytes.HasSuffix(p, []byte("\n")) {
-		r.con.show()
-	}
-	return n, err
 }

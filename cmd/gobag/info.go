@@ -70,7 +70,7 @@ func runInfo(a *app, path string, o infoOptions) error {
 		o.nameOnly = false
 	}
 	var sizes map[plugin.TopicID]topicSize
-	if o.verbose || o.json && o.verbose {
+	if o.verbose {
 		if sizes, err = measure(r); err != nil {
 			a.logger.Error(fmt.Sprintf("reading stopped: %v", err))
 		}
@@ -99,11 +99,30 @@ type topicSize struct {
 	Bytes       int64
 	First, Last int64 // RecvTime
 	Largest     int64
+	Events      [4]uint64 // of a service, by kind: request sent, request received, response sent, response received
+}
+
+// requests and responses of a service: client and server may both have reported them.
+func (s topicSize) requests() uint64  { return max(s.Events[0], s.Events[1]) }
+func (s topicSize) responses() uint64 { return max(s.Events[2], s.Events[3]) }
+
+// eventKind reads the kind of a service event: service_msgs/msg/ServiceEventInfo begins with it, behind the encapsulation
+// header.
+func eventKind(payload []byte) (kind int, ok bool) {
+	if len(payload) < 5 || payload[4] > 3 {
+		return 0, false
+	}
+	return int(payload[4]), true
 }
 
 // measure reads the whole bag. On an error what was read until there is returned with it.
 func measure(r *bag.Reader) (map[plugin.TopicID]topicSize, error) {
 	sizes := map[plugin.TopicID]topicSize{}
+	service := map[plugin.TopicID]bool{}
+	for _, t := range r.Info().Topics {
+		kind, _, _ := classify(t.Name)
+		service[t.ID] = kind == kindService
+	}
 	it, err := r.Messages(plugin.Query{})
 	if err != nil {
 		return sizes, err
@@ -123,6 +142,9 @@ func measure(r *bag.Reader) (map[plugin.TopicID]topicSize, error) {
 		s.Bytes += int64(len(m.Data))
 		s.Last = m.RecvTime
 		s.Largest = max(s.Largest, int64(len(m.Data)))
+		if kind, ok := eventKind(m.Data); ok && service[m.Topic] {
+			s.Events[kind]++
+		}
 		sizes[m.Topic] = s
 	}
 }

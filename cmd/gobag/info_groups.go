@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -95,11 +96,13 @@ func (g topicGroups) serviceLines(sizes map[plugin.TopicID]topicSize, verbose bo
 	var lines []string
 	for _, t := range g.services {
 		_, name, _ := classify(t.Name)
-		line := fmt.Sprintf("Service: %s | Type: %s | Event Count: %d | Serialization Format: %s", printable(name), printable(serviceType(t.Type)), t.Count, printable(t.SerializationFormat))
+		counts, size := "", ""
 		if verbose {
-			line += sizeText(sizes[t.ID])
+			s := sizes[t.ID]
+			counts, size = fmt.Sprintf(" | Request Count: %d | Response Count: %d", s.requests(), s.responses()), sizeText(s)
 		}
-		lines = append(lines, line)
+		lines = append(lines, fmt.Sprintf("Service: %s | Type: %s | Event Count: %d%s | Serialization Format: %s%s",
+			printable(name), printable(serviceType(t.Type)), t.Count, counts, printable(t.SerializationFormat), size))
 	}
 	return lines
 }
@@ -136,7 +139,7 @@ func detailText(t bag.TopicInfo) string {
 	var seen []string
 	for _, q := range t.QoS {
 		text := rosQoS(q).String()
-		if !contains(seen, text) {
+		if !slices.Contains(seen, text) {
 			seen = append(seen, text)
 		}
 	}
@@ -147,15 +150,6 @@ func detailText(t bag.TopicInfo) string {
 		fmt.Fprintf(&b, " | Writers: %d", len(t.Sources))
 	}
 	return b.String()
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // rosQoS: the numbers are the same on both sides.

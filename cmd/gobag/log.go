@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const levelFatal = slog.Level(12)
@@ -25,7 +26,7 @@ func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool { return l >=
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[%s] [%d.%09d] [gobag]: %s%s", levelName(r.Level), r.Time.Unix(), r.Time.Nanosecond(), oneLine(r.Message), h.attrs)
+	fmt.Fprintf(&b, "[%s] [%d.%09d] [gobag]: %s%s", levelName(r.Level), r.Time.Unix(), r.Time.Nanosecond(), printable(r.Message), h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		appendAttr(&b, h.group, a)
 		return true
@@ -90,11 +91,8 @@ func levelName(l slog.Level) string {
 	return "DEBUG"
 }
 
-// oneLine keeps foreign text (topic names, peers' names) from breaking out of its line or driving the terminal.
-func oneLine(s string) string { return printable(s) }
-
 // printable replaces what is not printable text by an escape: control characters, terminal sequences, bytes that are
-// not UTF-8.
+// not UTF-8. It keeps foreign text (topic names, peers' names) from breaking out of its line or driving the terminal.
 func printable(s string) string {
 	clean := true
 	for _, r := range s {
@@ -108,7 +106,7 @@ func printable(s string) string {
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
-		r, n := decodeRune(s[i:])
+		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case n == 1 && r == '\uFFFD':
 			fmt.Fprintf(&b, `\x%02x`, s[i])

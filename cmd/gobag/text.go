@@ -8,22 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-func decodeRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
-
 // fileSize is a size as rosbag2 prints it: one decimal and a binary unit, whole bytes below 1 KiB.
 func fileSize(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
-	v, unit := float64(n), 0
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+	v := float64(n)
+	for _, u := range []string{"KiB", "MiB", "GiB"} {
 		v /= 1024
-		if v < 1024 || u == "TiB" {
+		if v < 1024 {
 			return fmt.Sprintf("%.1f %s", v, u)
 		}
-		unit++
 	}
-	return fmt.Sprintf("%.1f TiB", v)
+	return fmt.Sprintf("%.1f TiB", v/1024)
 }
 
 // rate is bytes per second, decimal units as networks and disks are sold.
