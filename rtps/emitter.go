@@ -10,8 +10,9 @@ const (
 	emitMsgs    = 32       // datagrams handed to the system at once
 	emitHeaders = 32 << 10 // bytes of headers of those
 	emitParts   = 512
-	segmentRun  = 65000 // bytes of datagrams of the same size handed over as one
-	segmentMax  = 64    // and how many
+	segmentRun  = 32 << 10 // bytes of datagrams of the same size handed over as one
+	datagramTax = 800      // bytes that a socket's buffer is charged for a datagram beside its payload, about
+	segmentMax  = 64       // and how many
 )
 
 var zeros [4]byte
@@ -98,7 +99,7 @@ func (e *emitter) sample(t *target, w wire.EntityID, s *wsample, tail []byte) {
 		return
 	}
 	e.room(128, 4)
-	e.pace(t, len(s.data))
+	e.pace(t, len(s.data)+datagramTax)
 	start, first := len(e.hdr), len(e.bufs)
 	e.begin(t, s)
 	var pad int
@@ -119,7 +120,7 @@ func (e *emitter) fragments(t *target, w wire.EntityID, s *wsample, a, b uint32,
 			run = max(1, min(b-a, segmentMax, uint32(segmentRun/segment), full))
 		}
 		e.room(int(run)*128, int(run)*2+2)
-		e.pace(t, int(run)*t.fragment)
+		e.pace(t, int(run)*(t.fragment+datagramTax))
 		first := len(e.bufs)
 		for f := a; f < a+run; f++ {
 			from := int(f) * t.fragment

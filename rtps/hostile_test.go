@@ -176,7 +176,7 @@ func readdress(b []byte, to wire.Prefix) {
 }
 
 // victim is a participant with one matched writer that the test plays by hand.
-func victim(t *testing.T, cfg Config, q QoS) (p *Participant, r *Reader, send func(build func(b []byte, w wire.EntityID) []byte)) {
+func victim(t testing.TB, cfg Config, q QoS) (p *Participant, r *Reader, send func(build func(b []byte, w wire.EntityID) []byte)) {
 	link := &silent{}
 	cfg.Transport = link
 	p, err := NewParticipant(cfg)
@@ -203,8 +203,11 @@ func victim(t *testing.T, cfg Config, q QoS) (p *Participant, r *Reader, send fu
 	if len(r.Stats().Writers) != 1 {
 		t.Fatal("not matched")
 	}
+	one := make([][]byte, 1)
+	buf := make([]byte, 0, maxDatagram)
 	return p, r, func(build func(b []byte, w wire.EntityID) []byte) {
-		link.receive([][]byte{build(wire.AppendHeader(nil, h), id)})
+		one[0] = build(wire.AppendHeader(buf[:0], h), id)
+		link.receive(one)
 	}
 }
 

@@ -117,9 +117,18 @@ type sender struct {
 	addrs []unix.RawSockaddrInet4
 	iovs  []unix.Iovec
 	ctl   [][24]byte
+
+	call  func(fd uintptr) bool // sendmmsg of hdrs[done:]; made once, since a closure is an allocation
+	done  int
+	n     int
+	errno syscall.Errno
 }
 
-var senders = sync.Pool{New: func() any { return new(sender) }}
+var senders = sync.Pool{New: func() any {
+	sc := new(sender)
+	sc.call = sc.sendmmsg
+	return sc
+}}
 
 // sendBatch sends every message in order with sendmmsg. It waits while the socket is full. The first error is returned
 // when all have been tried.
@@ -128,44 +137,42 @@ func (s *socket) sendBatch(ms []outMsg) error {
 	defer senders.Put(sc)
 	sc.fill(ms)
 	var first error
-	for done := 0; done < len(ms); {
-		n, errno, err := s.sendmmsg(sc.hdrs[done:])
-		if err != nil {
+	for sc.done = 0; sc.done < len(ms); {
+		sc.n, sc.errno = 0, 0
+		if err := s.raw.Write(sc.call); err != nil {
 			return err
 		}
-		done += n
-		switch {
+		sc.done += sc.n
+		switch errno := sc.errno; {
 		case errno == 0:
 		case errno == unix.ENOBUFS || errno == unix.ENOMEM || errno == unix.EINTR:
 			pause(200 * time.Microsecond)
-		case ms[done].segment > 0 && (errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE):
+		case ms[sc.done].segment > 0 && (errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE):
 			s.noSegment.Store(true)
-			if err := s.sendBatch(unsegment(ms[done])); err != nil && first == nil {
+			if err := s.sendBatch(unsegment(ms[sc.done])); err != nil && first == nil {
 				first = err
 			}
-			done++
+			sc.done++
 		default:
 			if first == nil {
-				first = fmt.Errorf("send to %v: %w", ms[done].dst, errno)
+				first = fmt.Errorf("send to %v: %w", ms[sc.done].dst, errno)
 			}
-			done++
+			sc.done++
 		}
 	}
 	sc.clear()
 	return first
 }
 
-// sendmmsg sends some of hdrs and returns how many; errno is why it stopped before the end.
-func (s *socket) sendmmsg(hdrs []mmsghdr) (n int, errno syscall.Errno, err error) {
-	err = s.raw.Write(func(fd uintptr) bool {
-		var r uintptr
-		r, _, errno = unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(len(hdrs)), unix.MSG_DONTWAIT, 0, 0)
-		if errno == 0 {
-			n = int(r)
-		}
-		return errno != unix.EAGAIN
-	})
-	return n, errno, err
+// sendmmsg sends some of the messages; errno is why it stopped before the end. It returns false to wait for room.
+func (sc *sender) sendmmsg(fd uintptr) bool {
+	hdrs := sc.hdrs[sc.done:]
+	r, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(len(hdrs)), unix.MSG_DONTWAIT, 0, 0)
+	if errno == 0 {
+		sc.n = int(r)
+	}
+	sc.errno = errno
+	return errno != unix.EAGAIN
 }
 
 func (sc *sender) fill(ms []outMsg) {

@@ -54,6 +54,15 @@ type udpLink struct {
 	packets, bytes, sendErrors atomic.Uint64
 }
 
+// ListenUDP binds the sockets that a participant with this configuration would use, for a test that puts something
+// between them and the participant (Config.Transport). It belongs to whoever closes it.
+func ListenUDP(cfg Config) (Transport, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return newUDPLink(cfg.withDefaults())
+}
+
 // newUDPLink binds the sockets.
 func newUDPLink(cfg Config) (*udpLink, error) {
 	if portDiscovery(cfg.Domain, 0) > 65535 {
