@@ -29,10 +29,11 @@ type Reader struct {
 	config map[string]any
 	ctx    context.Context // for files opened later; never cancelled
 
-	files  []*readerFile
-	meta   *Metadata
-	unpack unpackMode
-	info   Info
+	files    []*readerFile
+	meta     *Metadata
+	unpack   unpackMode
+	lastLost bool // the last file could not be read and is left out
+	info     Info
 
 	mu     sync.Mutex // guards what follows
 	topics []TopicInfo

@@ -89,6 +89,13 @@ func (r *Reader) locate(p string) (string, error) {
 			}
 		}
 	}
+	if all, err := storageNames(r.dir); err == nil { // a name that YAML cannot carry
+		for _, n := range all {
+			if yamlText(n.file) == path.Base(slash) {
+				return n.file, nil
+			}
+		}
+	}
 	return "", fmt.Errorf("file %s, which %s lists, is missing: %w", p, MetadataFile, fs.ErrNotExist)
 }
 

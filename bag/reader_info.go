@@ -27,10 +27,10 @@ func (r *Reader) inspect(ctx context.Context) error {
 	for i := 0; i < len(r.files); i++ {
 		f := r.files[i]
 		err := r.look(ctx, f)
-		if err != nil && i > 0 && i == len(r.files)-1 && r.meta != nil && r.meta.CustomData[KeyState] == StateRecording &&
-			(errors.Is(err, plugin.ErrFormat) || errors.Is(err, plugin.ErrNoDriver) || isCorrupt(err)) {
+		if err != nil && i > 0 && i == len(r.files)-1 && r.maybeCutOff() && unreadable(err) {
 			r.warnf("the last file cannot be read, the recording was cut off while it was begun: %v", err)
 			r.files = r.files[:i]
+			r.lastLost = true
 			return nil
 		}
 		if err != nil {
@@ -40,9 +40,15 @@ func (r *Reader) inspect(ctx context.Context) error {
 	return nil
 }
 
-func isCorrupt(err error) bool {
+// maybeCutOff says that the bag was not closed in order, or is not closed yet, as far as metadata.yaml goes.
+func (r *Reader) maybeCutOff() bool {
+	return r.meta == nil || r.meta.CustomData[KeyState] == StateRecording
+}
+
+// unreadable says that a file is there but is no whole storage.
+func unreadable(err error) bool {
 	var c *plugin.CorruptError
-	return errors.As(err, &c)
+	return errors.As(err, &c) || errors.Is(err, plugin.ErrFormat) || errors.Is(err, plugin.ErrNoDriver)
 }
 
 // look opens one storage and notes what it says of itself.
@@ -294,7 +300,7 @@ func (r *Reader) mergeListed(t TopicMetadata, trusted bool) {
 
 // setState decides whether the recording was cut off.
 func (r *Reader) setState(single bool, listed, inner *Metadata) {
-	cut, unclean := false, false
+	cut, unclean := r.lastLost, false
 	for _, f := range r.files {
 		if f.info == nil {
 			continue

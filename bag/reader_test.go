@@ -83,6 +83,15 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// A directory whose name YAML cannot carry.
+func TestPathNotUTF8(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ya\xff\xferd")
+	makeBag(t, dir, 2, 3)
+	if i := mustOpen(t, dir).Info(); i.Messages != 6 || len(i.Files) != 2 || len(i.Warnings) > 0 {
+		t.Errorf("%+v", i)
+	}
+}
+
 // A file in a directory below the bag is found where it is.
 func TestPathBelow(t *testing.T) {
 	dir := bagDir(t)
@@ -179,6 +188,18 @@ func TestCutOff(t *testing.T) {
 	}
 	if m := r.Metadata(); m.MessageCount != 6 || len(m.Paths) != 3 || m.Topics[0].MessageCount != 6 || m.CustomData[KeyState] != StateRecording {
 		t.Errorf("%+v", m)
+	}
+	text := readFile(t, filepath.Join(dir, MetadataFile))
+	for _, name := range []string{MetadataFile, "other_9.mem"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i := mustOpen(t, dir).Info(); !i.CutOff || i.Messages != 6 || !strings.Contains(strings.Join(i.Warnings, "\n"), "the last file cannot be read") {
+		t.Fatalf("without metadata.yaml: %+v", i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, MetadataFile), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	// In a bag that was closed in order, such a file is an error.
 	edit(t, dir, func(m *Metadata) {

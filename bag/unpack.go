@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 
@@ -89,7 +90,7 @@ func (r *Reader) unpackFile(f *readerFile) (_ string, err error) {
 	defer dec.Close()
 	for {
 		if free, _, err := fsx.Free(out.Name()); err == nil && free < keepFree {
-			return "", fmt.Errorf("unpack: %s has only %d MB left; set TMPDIR to a directory with more room", os.TempDir(), free>>20)
+			return "", fmt.Errorf("unpack: %s has only %d MB left; set TMPDIR to a directory with more room", filepath.Dir(out.Name()), free>>20)
 		}
 		_, err := io.CopyN(out, dec, unpackStep)
 		if errors.Is(err, io.EOF) {

@@ -133,6 +133,7 @@ type Writer struct {
 	stateMu   sync.Mutex // guards all below; held for moments only
 	err       error      // of the first failure
 	file      *writerFile
+	size      int64          // of file, as of the last call that changed it
 	files     []FileMetadata // closed ones
 	filesSize int64          // of closed ones
 	span      span
@@ -247,6 +248,7 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 	if w.file, err = w.openFile(ctx, 0); err != nil {
 		return nil, err
 	}
+	w.size = w.file.w.Size()
 	if err := w.publish(); err != nil {
 		return nil, err
 	}
@@ -320,9 +322,11 @@ func (w *Writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 		return 0, w.fail(fmt.Errorf("add topic %q: %w", t.Name, err))
 	}
 	s.id = id
+	size := w.file.w.Size()
 	w.stateMu.Lock()
 	defer w.stateMu.Unlock()
 	w.written++
+	w.size = size
 	if known {
 		w.topics[bagID-1] = s
 		return bagID, nil
@@ -372,7 +376,7 @@ func (w *Writer) Stats() WriterStats {
 	if w.file != nil {
 		s.Files++
 		s.File = w.file.name
-		s.Size += w.file.w.Size()
+		s.Size += w.size
 	}
 	for i := range w.topics {
 		s.Lost += w.topics[i].lost

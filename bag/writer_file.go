@@ -65,7 +65,9 @@ func (w *Writer) split() error {
 	w.syncMu.Lock() // no sync of a file that is being closed
 	err = old.w.Close(w.metadata(StateRecording).EncodeStorage(0))
 	if err == nil {
+		size := next.w.Size()
 		w.stateMu.Lock()
+		w.size = size
 		w.files = append(w.files, old.metadata())
 		w.filesSize += diskSize(filepath.Join(w.dir, old.name))
 		w.file = next

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -423,7 +424,7 @@ func TestSyncIsOffTheHotPath(t *testing.T) {
 	}
 	close(hold)
 
-	block, inWrite := make(chan struct{}), make(chan struct{})
+	block, inWrite := make(chan struct{}), make(chan struct{}) // a storage that holds its lock and does not answer
 	d.write = func([]plugin.Message) error { close(inWrite); <-block; return nil }
 	var writing sync.WaitGroup
 	writing.Go(func() { w.Write([]plugin.Message{{Topic: a}}) })
@@ -439,20 +440,20 @@ func TestSyncIsOffTheHotPath(t *testing.T) {
 func TestSyncInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newHooked()
-		syncs := 0
-		d.sync = func() error { syncs++; time.Sleep(10 * time.Millisecond); return nil }
+		var syncs atomic.Int64
+		d.sync = func() error { syncs.Add(1); time.Sleep(10 * time.Millisecond); return nil }
 		w := mustCreate(t, bagDir(t), WriterOptions{StorageID: d.name, SyncInterval: 100 * time.Millisecond})
 		a := mustTopic(t, w, "/a", "x/msg/A")
 		for range 10 {
 			mustWrite(t, w, plugin.Message{Topic: a})
 			time.Sleep(100 * time.Millisecond)
 		}
-		if syncs < 5 || syncs > 11 {
-			t.Errorf("%d syncs in a second", syncs)
+		if n := syncs.Load(); n < 5 || n > 11 {
+			t.Errorf("%d syncs in a second", n)
 		}
 		time.Sleep(time.Second)
-		if syncs > 12 {
-			t.Errorf("%d syncs, though nothing was written", syncs)
+		if n := syncs.Load(); n > 12 {
+			t.Errorf("%d syncs, though nothing was written", n)
 		}
 		if s := w.Stats(); s.LastSync > 100*time.Millisecond || s.LongestSync != 10*time.Millisecond {
 			t.Errorf("%+v", s)

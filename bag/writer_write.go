@@ -98,8 +98,10 @@ func (w *Writer) writeChunk(chunk []plugin.Message) error {
 // count books a chunk that was written.
 func (w *Writer) count(chunk []plugin.Message) {
 	now := time.Now()
+	size := w.file.w.Size()
 	w.stateMu.Lock()
 	defer w.stateMu.Unlock()
+	w.size = size
 	f := w.file
 	for i := range chunk {
 		m := &chunk[i]
