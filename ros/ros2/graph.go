@@ -25,6 +25,7 @@ type graph struct {
 	stale      <-chan struct{} // closed when the participant's endpoints are no longer those of snap
 	generation uint64          // of the names in snap
 	made       time.Time
+	took       time.Duration // making it
 
 	topics, types, hashes map[string]string // demangled names of snap: most are the same in the next one
 }
@@ -48,7 +49,8 @@ func newGraph(p *rtps.Participant, names *nodeNames) *graph {
 	return &graph{p: p, names: names, changed: make(chan struct{})}
 }
 
-// Changed implements ros.Graph. Changes that follow one another within 10 ms are told as one.
+// Changed implements ros.Graph. Changes that follow one another within 10 ms are told as one, in large graphs within
+// more.
 func (g *graph) Changed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,20 +65,38 @@ func (g *graph) notify() {
 }
 
 // Topics implements ros.Graph.
-func (g *graph) Topics() []ros.TopicInfo { return g.current(0).infos }
+func (g *graph) Topics() []ros.TopicInfo { return g.current().infos }
 
-// current returns a snapshot that is up to date, or no older than maxAge.
-func (g *graph) current(maxAge time.Duration) *snapshot {
+// current returns a snapshot that is up to date.
+func (g *graph) current() *snapshot {
 	g.snapMu.Lock()
 	defer g.snapMu.Unlock()
-	if g.snap != nil && (g.fresh() || time.Since(g.made) < maxAge) {
+	return g.refresh()
+}
+
+// recent returns a snapshot that may be a little old: 20 ms, or more where the graph is so large that making one takes
+// long.
+func (g *graph) recent() *snapshot {
+	g.snapMu.Lock()
+	defer g.snapMu.Unlock()
+	if g.snap != nil && time.Since(g.made) < max(20*time.Millisecond, 20*g.took) {
 		return g.snap
 	}
-	g.made = time.Now()
+	return g.refresh()
+}
+
+// refresh makes a snapshot if the last one is out of date. g.snapMu is held.
+func (g *graph) refresh() *snapshot {
+	if g.snap != nil && g.fresh() {
+		return g.snap
+	}
+	began := time.Now()
 	g.stale = g.p.Changed() // before Endpoints: a change in between makes the snapshot stale, not wrong
 	names, generation := g.names.snapshot()
 	g.generation = generation
 	g.snap = g.build(g.p.Endpoints(), names)
+	g.made = time.Now()
+	g.took = g.made.Sub(began)
 	return g.snap
 }
 

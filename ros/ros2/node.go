@@ -13,7 +13,7 @@ import (
 )
 
 // coalesce is the least time between two looks at a graph that keeps changing: discovery of a thousand topics is a
-// thousand changes.
+// thousand changes. Where a look takes long, it is made for a quarter of the time at most.
 const coalesce = 10 * time.Millisecond
 
 // Node is a ros.Node over RTPS. Safe for concurrent use. It does not receive its own publishers.
@@ -70,13 +70,14 @@ func (n *Node) run() {
 		changed := n.p.Changed()
 		began := time.Now()
 		n.update()
+		took := time.Since(began)
 		select {
 		case <-changed:
 		case <-n.names.changed:
 		case <-n.stop:
 			return
 		}
-		if rest := coalesce - time.Since(began); rest > 0 {
+		if rest := max(coalesce, 4*took) - time.Since(began); rest > 0 {
 			select {
 			case <-time.After(rest):
 			case <-n.stop:
@@ -94,7 +95,7 @@ func (n *Node) update() {
 	}
 	n.mu.Unlock()
 	if len(subs) > 0 {
-		snap := n.graph.current(0)
+		snap := n.graph.current()
 		for _, s := range subs {
 			if err := s.adapt(snap.offers[s.key]); err != nil && !errors.Is(err, rtps.ErrClosed) {
 				n.log.Error("subscription cannot follow its publishers", "topic", s.topic.Name, "err", err)

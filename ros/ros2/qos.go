@@ -112,6 +112,19 @@ func classOf(requested ros.QoS, reliable, latched bool) class {
 	return c
 }
 
+// classes is the number of classes, index counts them.
+const classes = 4
+
+func (c class) index() (i int) {
+	if c.reliable {
+		i |= 1
+	}
+	if c.latched {
+		i |= 2
+	}
+	return i
+}
+
 // qos is the subscription's profile narrowed to the class.
 func (c class) qos(requested ros.QoS) ros.QoS {
 	requested.Reliability, requested.Durability = ros.BestEffort, ros.Volatile

@@ -9,10 +9,6 @@ import (
 	"github.com/gobag/gobag/rtps"
 )
 
-// recently is how old the view of the graph may be in which a new subscription looks for publishers. Each subscription
-// changes the graph itself; what it misses is noticed at the next change.
-const recently = 2 * coalesce
-
 // Subscription is a ros.Subscription. One with BestAvailable policies has a reader for each class of quality of service
 // that its publishers offer; each publisher is received by the reader of its class, so by the most it offers, and by
 // that one only.
@@ -26,8 +22,8 @@ type Subscription struct {
 
 	mu      sync.Mutex // never held while the handler runs
 	topic   ros.Topic
-	readers map[class]*rtps.Reader
-	retired stats // of readers that are closed
+	readers [classes]*rtps.Reader // by class.index; nil where there is none
+	retired stats                 // of readers that are closed
 	closed  bool
 }
 
@@ -42,14 +38,14 @@ func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscr
 	if err != nil {
 		return nil, err
 	}
-	s := &Subscription{node: n, key: key, qos: q.Normalized(), handler: h, topic: t, readers: map[class]*rtps.Reader{}}
+	s := &Subscription{node: n, key: key, qos: q.Normalized(), handler: h, topic: t}
 	s.follows = s.qos.Reliability == ros.ReliabilityBestAvailable || s.qos.Durability == ros.DurabilityBestAvailable
-	// First it is registered, then it makes its first reader: that is a change, after which run looks again whether the
-	// view of the graph was too old.
+	// First it is registered, then it makes its first reader: that is a change of the graph, after which run looks again
+	// in case the publishers seen here were not all.
 	if s.follows && !n.follow(s) {
 		return nil, fmt.Errorf("subscribe %s: node: %w", t.Name, ros.ErrClosed)
 	}
-	if err := s.start(n.graph.current(recently).offers[key]); err != nil {
+	if err := s.start(n.graph.recent().offers[key]); err != nil {
 		return nil, errors.Join(fmt.Errorf("subscribe %s: %w", t.Name, closedError(err)), s.Close())
 	}
 	return s, nil
@@ -70,7 +66,7 @@ func (n *Node) follow(s *Subscription) bool {
 func (s *Subscription) start(offers []offer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.readers) > 0 {
+	if s.open() > 0 {
 		return nil
 	}
 	return s.adaptLocked(offers)
@@ -88,32 +84,32 @@ func (s *Subscription) adaptLocked(offers []offer) error {
 	if s.closed {
 		return nil
 	}
-	needed := make(map[class]bool, 3)
+	var needed [classes]bool
 	for _, o := range offers {
-		needed[classOf(s.qos, o.reliable, o.latched)] = true
+		needed[classOf(s.qos, o.reliable, o.latched).index()] = true
 		if s.topic.TypeHash == "" {
 			s.topic.TypeHash = o.hash
 		}
 	}
-	if len(needed) == 0 {
-		if len(s.readers) > 0 {
+	if len(offers) == 0 {
+		if s.open() > 0 {
 			return nil
 		}
-		needed[classOf(s.qos, true, false)] = true
+		needed[classOf(s.qos, true, false).index()] = true
 	}
-	for c := range needed {
-		if s.readers[c] != nil {
+	for i, r := range s.readers {
+		if r != nil || !needed[i] {
 			continue
 		}
-		r, err := s.open(c)
+		r, err := s.newReader(class{reliable: i&1 != 0, latched: i&2 != 0})
 		if err != nil {
 			return err
 		}
-		s.readers[c] = r
+		s.readers[i] = r
 	}
-	for c, r := range s.readers {
-		if !needed[c] {
-			if err := s.retire(c, r); err != nil {
+	for i := range s.readers {
+		if !needed[i] {
+			if err := s.retire(i); err != nil {
 				return err
 			}
 		}
@@ -121,8 +117,18 @@ func (s *Subscription) adaptLocked(offers []offer) error {
 	return nil
 }
 
-// open makes the reader of a class. s.mu is held.
-func (s *Subscription) open(c class) (*rtps.Reader, error) {
+// open is the number of readers. s.mu is held.
+func (s *Subscription) open() (n int) {
+	for _, r := range s.readers {
+		if r != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// newReader makes the reader of a class. s.mu is held.
+func (s *Subscription) newReader(c class) (*rtps.Reader, error) {
 	config := rtps.ReaderConfig{Topic: s.key.topic, Type: s.key.typ, QoS: readerQoS(c.qos(s.qos)), UserData: endpointUserData(s.topic.TypeHash),
 		Handler: s.deliver}
 	if s.follows {
@@ -133,9 +139,13 @@ func (s *Subscription) open(c class) (*rtps.Reader, error) {
 	return s.node.p.NewReader(config)
 }
 
-// retire closes a reader and keeps its statistics. s.mu is held.
-func (s *Subscription) retire(c class, r *rtps.Reader) error {
-	delete(s.readers, c)
+// retire closes a reader, if there is one, and keeps its statistics. s.mu is held.
+func (s *Subscription) retire(i int) error {
+	r := s.readers[i]
+	if r == nil {
+		return nil
+	}
+	s.readers[i] = nil
 	err := r.Close()
 	s.retired.add(r.Stats())
 	return err
@@ -173,6 +183,9 @@ func (s *Subscription) Stats() ros.SubscriptionStats {
 	var refused map[rtps.GUID]int
 	var mismatches []rtps.Mismatch
 	for _, r := range s.readers {
+		if r == nil {
+			continue
+		}
 		st := r.Stats()
 		all.add(st)
 		if refused == nil {
@@ -184,7 +197,7 @@ func (s *Subscription) Stats() ros.SubscriptionStats {
 	}
 	out := all.result(&s.seen)
 	for _, m := range mismatches {
-		if refused[m.GUID] == len(s.readers) { // another reader takes the others
+		if refused[m.GUID] == s.open() { // another reader takes the others
 			out.Mismatches = append(out.Mismatches, ros.Mismatch{ID: ros.EndpointID(m.GUID), Reason: m.Reason})
 		}
 	}
@@ -200,8 +213,8 @@ func (s *Subscription) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	var errs []error
-	for c, r := range s.readers {
-		errs = append(errs, s.retire(c, r))
+	for i := range s.readers {
+		errs = append(errs, s.retire(i))
 	}
 	return errors.Join(errs...)
 }
