@@ -2,14 +2,15 @@ package rtps
 
 import (
 	"net/netip"
+	"sync"
 
 	"github.com/gobag/gobag/rtps/wire"
 )
 
 const (
 	emitMsgs    = 32       // datagrams handed to the system at once
-	emitHeaders = 32 << 10 // bytes of headers of those
-	emitParts   = 512
+	emitHeaders = 16 << 10 // bytes of headers of those
+	emitParts   = 256
 	segmentRun  = 32 << 10 // bytes of datagrams of the same size handed over as one
 	datagramTax = 800      // bytes that a socket's buffer is charged for a datagram beside its payload, about
 	segmentMax  = 64       // and how many
@@ -37,11 +38,12 @@ type emitter struct {
 	sent uint64 // datagrams
 }
 
+var emitters = sync.Pool{New: func() any {
+	return &emitter{msgs: make([]outMsg, 0, emitMsgs), bufs: make([][]byte, 0, emitParts), hdr: make([]byte, 0, emitHeaders)}
+}}
+
 // room makes sure that the next message fits, by sending what there is.
 func (e *emitter) room(headers, parts int) {
-	if e.bufs == nil {
-		e.msgs, e.bufs, e.hdr = make([]outMsg, 0, emitMsgs), make([][]byte, 0, emitParts), make([]byte, 0, emitHeaders)
-	}
 	if len(e.msgs) == cap(e.msgs) || len(e.hdr)+headers > cap(e.hdr) || len(e.bufs)+parts > cap(e.bufs) {
 		e.flush()
 	}

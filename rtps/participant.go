@@ -41,7 +41,7 @@ type Participant struct {
 	timers    timers
 	out       *outbox
 	now       mono  // of the batch or timer at hand
-	wall      int64 // wall clock of the batch at hand
+	wall      int64 // wall clock of the same moment
 	held      int64 // bytes of incomplete and out-of-order samples
 	reclaimed mono  // last look for incomplete samples to give up
 	peers     map[wire.Prefix]*peer
@@ -119,10 +119,10 @@ func (p *Participant) GUID() GUID { return wire.MakeGUID(p.prefix, wire.EntityPa
 // monotonic is the time now.
 func (p *Participant) monotonic() mono { return mono(time.Since(p.began)) + 1 }
 
-// lock takes the mutex and reads the clock.
+// lock takes the mutex and reads the clocks.
 func (p *Participant) lock() {
 	p.mu.Lock()
-	p.now = p.monotonic()
+	p.now, p.wall = p.monotonic(), p.cfg.Now()
 }
 
 // unlock answers what is due, releases the mutex and sends what was collected.
@@ -152,7 +152,6 @@ func (p *Participant) receive(datagrams [][]byte) {
 	if p.closed {
 		return
 	}
-	p.wall = p.cfg.Now()
 	for _, b := range datagrams {
 		p.datagrams.Add(1)
 		p.bytes.Add(uint64(len(b)))
@@ -167,14 +166,25 @@ func (p *Participant) receive(datagrams [][]byte) {
 	}
 }
 
+// maxIdle is how long the timers sleep at most, and maxStall how late they wake up before it is taken that the whole
+// process stood still.
+const (
+	maxIdle  = 500 * time.Millisecond
+	maxStall = 500 * time.Millisecond
+)
+
 // runTimers fires timers until the participant closes.
 func (p *Participant) runTimers() {
 	t := time.NewTimer(time.Hour)
 	defer t.Stop()
+	var due mono
 	for {
 		p.lock()
-		next := p.timers.run(p.now)
-		wait := next.sub(p.now)
+		if due != 0 && p.now.sub(due) > maxStall {
+			p.resumed()
+		}
+		due = min(p.timers.run(p.now), p.now.add(maxIdle))
+		wait := due.sub(p.now)
 		p.unlock()
 		t.Reset(wait)
 		select {
@@ -183,6 +193,14 @@ func (p *Participant) runTimers() {
 		case <-p.done.Done():
 			return
 		}
+	}
+}
+
+// resumed lets every lease begin anew after the process was stopped: the peers' messages of that time are still in the
+// sockets.
+func (p *Participant) resumed() {
+	for _, q := range p.peers {
+		q.seen = p.now
 	}
 }
 

@@ -135,8 +135,11 @@ func (j *job) target(g *group, seq int64, beat bool) (beats bool) {
 	return n > 0
 }
 
-// send sends what was planned, paced. No mutex but Writer.sending is held.
-func (j *job) send(e *emitter) {
+// send sends what was planned, paced, and returns the number of datagrams. No mutex but Writer.sending is held.
+func (j *job) send() (datagrams uint64) {
+	e := emitters.Get().(*emitter)
+	defer emitters.Put(e)
+	e.p, e.sent = j.w.p, 0
 	if j.repairs {
 		for i := range j.samples {
 			s := &j.samples[i]
@@ -157,6 +160,7 @@ func (j *job) send(e *emitter) {
 		}
 	}
 	e.flush()
+	return e.sent
 }
 
 // afterSend keeps the books when w.sent has risen.
@@ -183,11 +187,10 @@ func (w *Writer) sendNext() bool {
 	if k := w.nextRepair(); k != nil {
 		j := w.repairJob(k)
 		p.unlock()
-		before := w.emit.sent
-		j.send(&w.emit)
+		n := j.send()
 		j.release()
 		p.lock()
-		w.count.Resent += w.emit.sent - before
+		w.count.Resent += n
 		if w.sinks[k.guid] == k && !w.closed {
 			w.heartbeat(k, false, false)
 			p.timers.by(&w.timer, p.now.add(k.hbWait))
@@ -210,7 +213,7 @@ func (w *Writer) sendNext() bool {
 	j := w.freshJob(s)
 	w.busy = true
 	p.unlock()
-	j.send(&w.emit)
+	j.send()
 	j.release()
 	p.lock()
 	w.busy = false

@@ -36,7 +36,8 @@ var spdpGroup = netip.AddrFrom4([4]byte{239, 255, 0, 1})
 type udpLink struct {
 	cfg   Config
 	log   *slog.Logger
-	id    int // participant id: which ports
+	names []string // of the interfaces to use; empty: all
+	id    int      // participant id: which ports
 	disc  *socket
 	data  *socket
 	multi *socket // nil without multicast
@@ -70,7 +71,7 @@ func newUDPLink(cfg Config) (*udpLink, error) {
 	}
 	names := cfg.Interfaces
 	if cfg.Range == RangeLocalhost && len(cfg.Peers) == 0 {
-		names = nil
+		names = nil // loopback is what is used, whatever is named
 	}
 	ifs, err := listInterfaces(names)
 	if err != nil {
@@ -79,7 +80,7 @@ func newUDPLink(cfg Config) (*udpLink, error) {
 	if len(ifs) == 0 {
 		return nil, errors.New("no network interface is up (ip link set lo up)")
 	}
-	l := &udpLink{cfg: cfg, log: cfg.Logger, stop: func() {}}
+	l := &udpLink{cfg: cfg, log: cfg.Logger, names: names, stop: func() {}}
 	l.ifs.Store(&ifs)
 	l.peers.Store(new([]netip.AddrPort))
 	if err := l.bindUnicast(); err != nil {
@@ -374,8 +375,7 @@ func (l *udpLink) refreshInterfaces() {
 	if first {
 		return
 	}
-	names := l.cfg.Interfaces
-	ifs, err := listInterfaces(names)
+	ifs, err := listInterfaces(l.names)
 	before := *l.ifs.Load()
 	if err != nil || len(ifs) == 0 || sameInterfaces(ifs, before) {
 		return

@@ -29,10 +29,8 @@ type Writer struct {
 	cfg    WriterConfig
 
 	writing sync.Mutex // one Write at a time, so that sequence numbers have the order of the calls
-	fill    filler     // guarded by writing
 
 	sending sync.Mutex // one sender at a time, so that the wire has the order of the sequence numbers. Taken before the participant's mutex
-	emit    emitter    // guarded by sending
 	job     job        // guarded by sending
 	kick    chan struct{}
 	quit    chan struct{}
@@ -112,8 +110,6 @@ func newWriter(p *Participant, id wire.EntityID, cfg WriterConfig) *Writer {
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), progress: make(chan struct{}),
 		keyedSeqs: map[GUID]int64{}}
 	w.hist.first = 1
-	w.fill.pool = p.pool
-	w.emit.p = p
 	w.timer.fire = w.onTimer
 	return w
 }
@@ -139,13 +135,23 @@ func (w *Writer) Write(payload []byte, sourceTime int64) (seq int64, err error) 
 	}
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	data, buf, _ := w.fill.copy(payload)
 	p := w.p
+	var data []byte
+	var buf *buffer
+	if len(payload) > slabPayload { // not while everyone waits
+		buf = p.pool.get(len(payload))
+		data = append(buf.b[:0], payload...)
+	}
 	p.lock()
-	if err := w.awaitSpace(len(data)); err != nil {
+	if err := w.awaitSpace(len(payload)); err != nil {
 		p.unlock()
-		buf.release()
+		if buf != nil {
+			buf.release()
+		}
 		return 0, fmt.Errorf("write %s: %w", w.cfg.Topic, err)
+	}
+	if buf == nil {
+		data, buf, _ = p.fill.copy(payload)
 	}
 	w.last++
 	seq = w.last
@@ -178,7 +184,7 @@ func (w *Writer) sendInline() {
 	w.sent = s.seq
 	w.afterSend()
 	p.unlock()
-	job.send(&w.emit)
+	job.send()
 	job.release()
 }
 
@@ -403,9 +409,6 @@ func (w *Writer) run() {
 		select {
 		case <-w.kick:
 		case <-w.quit:
-			w.writing.Lock()
-			w.fill.close()
-			w.writing.Unlock()
 			return
 		}
 	}
