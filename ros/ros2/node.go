@@ -33,7 +33,11 @@ type Node struct {
 	subs   map[*Subscription]bool // those that follow the publishers
 }
 
-var _ ros.Node = (*Node)(nil)
+var (
+	_ ros.Node              = (*Node)(nil)
+	_ ros.EncodedAdvertiser = (*Node)(nil)
+	_ ros.Acker             = (*Publisher)(nil)
+)
 
 // New joins the network. The caller closes the node.
 func New(o Options) (*Node, error) {

@@ -231,7 +231,7 @@ func TestRepresentation(t *testing.T) {
 	node, peer := newNode(t, local(228)), newPeer(t, 228)
 	xcdr1, xcdr2 := []byte{0, 1, 0, 0, 1, 0, 0, 0, 0}, []byte{0, 7, 0, 0, 1, 0, 0, 0, 0}
 	topic := ros.Topic{Name: "/encoded", Type: str}
-	pub, err := node.AdvertiseAs(topic, ros.DefaultQoS(), xcdr2)
+	pub, err := ros.AdvertiseAs(node, topic, ros.DefaultQoS(), xcdr2)
 	if err != nil {
 		t.Fatal(err)
 	}
