@@ -5,6 +5,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,4 +206,33 @@ func TestBufferHint(t *testing.T) {
 	if h := bufferHint(425984); !strings.Contains(h, "416.0 KiB only") || runtime.GOOS == "linux" && !strings.Contains(h, "sudo sysctl -w net.core.rmem_max=33554432") {
 		t.Errorf("%q", h)
 	}
+}
+
+// FuzzExpandLists: whatever is typed, no word is lost and none is invented.
+func FuzzExpandLists(f *testing.F) {
+	for _, s := range []string{"play bag --topics /a /b -l", "record -b100 /a", "play -- --topics", "play --topics", "-", "--", "-x", "play -m", "play --=", "play -\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		root, _, _, _ := testRoot()
+		in := strings.Fields(line)
+		var flat []string
+		for _, w := range expandLists(root, in) {
+			for _, list := range []string{"--topics=", "--remap="} {
+				if v, ok := strings.CutPrefix(w, list); ok {
+					w = v
+				}
+			}
+			flat = append(flat, w)
+		}
+		for _, w := range in {
+			switch {
+			case strings.HasPrefix(w, "--topics"), strings.HasPrefix(w, "--remap"), strings.HasPrefix(w, "-t"), strings.HasPrefix(w, "-m"):
+				continue // the flag itself goes
+			}
+			if !slices.Contains(flat, w) {
+				t.Errorf("%q: %q is lost in %q", in, w, flat)
+			}
+		}
+	})
 }
