@@ -149,6 +149,16 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+// The same for the one bag that is always here: whole files compressed, and paths with the name of another directory.
+func TestTestdataBag(t *testing.T) {
+	r := mustOpen(t, privateCopy(t, filepath.Join("testdata", "bags", "06-galactic-file-zstd")))
+	for _, f := range fixtures {
+		if f.path == "bags/06-galactic-file-zstd" {
+			checkFixture(t, r, f)
+		}
+	}
+}
+
 func checkFixture(t *testing.T, r *Reader, f fixture) {
 	t.Helper()
 	i, m := r.Info(), r.Metadata()
