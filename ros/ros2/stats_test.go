@@ -108,3 +108,24 @@ func TestSeenIsBounded(t *testing.T) {
 		t.Errorf("%v allocations for a sample", n)
 	}
 }
+
+// counter counts what is given back.
+type counter struct{ n int }
+
+func (c *counter) Release([]byte) { c.n++ }
+
+// A sample that comes again is given back, not handed over.
+func TestDeliverOnce(t *testing.T) {
+	var back counter
+	var got []uint64
+	s := &Subscription{handler: func(s ros.Sample) {
+		got = append(got, s.Seq)
+		s.Release()
+	}}
+	for _, seq := range []int64{1, 2, 1, 2, 3} {
+		s.deliver(rtps.Sample{Data: []byte{1}, Writer: guid(1), Seq: seq, Owner: &back})
+	}
+	if !reflect.DeepEqual(got, []uint64{1, 2, 3}) || back.n != 5 {
+		t.Errorf("handed over %v, %d of 5 given back", got, back.n)
+	}
+}
