@@ -53,6 +53,7 @@ var faults = map[string][]fault{
 	"concurrent readers":          {"shared position"},
 	"reading changes nothing":     {"touch the file", "open for writing"},
 	"reading while writing":       {"write in memory", "always clean"},
+	"reading another process":     {"write in memory", "always clean"},
 	"killed after sync":           {"write in memory", "always clean"},
 	"killed without sync":         {"always clean"},
 	"random operations":           {"ties by topic", "topic twice", "range without end"},

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobag/gobag/plugin"
@@ -21,6 +23,7 @@ const (
 	envPath   = "GOBAG_PLUGINTEST_PATH"
 	envPreset = "GOBAG_PLUGINTEST_PRESET"
 	envSync   = "GOBAG_PLUGINTEST_SYNC"
+	envPace   = "GOBAG_PLUGINTEST_PACE"
 	envFault  = "GOBAG_PLUGINTEST_FAULT"
 )
 
@@ -65,6 +68,9 @@ func child(d plugin.Driver) int {
 		}
 		n += len(batch)
 		fmt.Println("wrote", n)
+		if os.Getenv(envPace) == "yes" {
+			time.Sleep(5 * time.Millisecond)
+		}
 		if os.Getenv(envSync) == "yes" && rng.IntN(3) == 0 {
 			if err := w.Sync(); err != nil {
 				return fail(err)
@@ -81,55 +87,107 @@ func kill(t T, d plugin.Driver, o Options, sync bool) {
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	for range o.Kills {
 		path := newPath(t, d)
-		// Long enough for some transactions, and on a busy machine for the process to begin.
-		delay := time.Duration(rng.IntN(150)) * time.Millisecond
-		safe, wrote := runChild(t, o, path, sync, delay)
-		checkKilled(t, d, path, safe, wrote)
+		p := startChild(t, o, path, sync, false)
+		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond) // long enough for some transactions
+		p.kill(t)
+		checkKilled(t, d, path, int(p.safe.Load()), int(p.wrote.Load()))
 	}
 }
 
-// runChild returns how many messages were reported as safe and as written before the kill, which comes after the
-// child has created the storage and delay has passed.
-func runChild(t T, o Options, path string, sync bool, delay time.Duration) (safe, wrote int) {
+// readingAnotherProcess reads a storage again and again that another process writes, syncing many times a second.
+func readingAnotherProcess(t T, d plugin.Driver, o Options) {
+	path := newPath(t, d)
+	p := startChild(t, o, path, true, true)
+	rounds, messages := 0, 0
+	for start := time.Now(); time.Since(start) < 700*time.Millisecond || rounds < 3; rounds++ {
+		safe := int(p.safe.Load())
+		r, err := d.OpenReader(background, path, plugin.ReadOptions{})
+		if err != nil {
+			p.kill(t)
+			t.Fatalf("open while another process writes: %v", err)
+		}
+		info := r.Info()
+		got, err := readAll(r, plugin.Query{})
+		closeReader(t, r)
+		if err != nil || len(got) < safe || !info.Unclean {
+			p.kill(t)
+			t.Fatalf("while another process writes: %d messages, %d were synced, unclean %v, %v", len(got), safe, info.Unclean, err)
+		}
+		checkCrashMessages(t, d, got)
+		messages = len(got)
+	}
+	p.kill(t)
+	t.Logf("read %d times, at last %d messages", rounds, messages)
+	checkKilled(t, d, path, int(p.safe.Load()), int(p.wrote.Load()))
+}
+
+// process is a child that writes.
+type process struct {
+	cmd         *exec.Cmd
+	safe, wrote atomic.Int64 // messages reported as synced and as written
+	failure     string       // what it said beside that; read after done
+	stderr      bytes.Buffer
+	done        chan struct{} // its output has ended
+}
+
+// startChild returns when the child has created its storage.
+func startChild(t T, o Options, path string, sync, pace bool) *process {
 	t.Helper()
 	top, _, _ := strings.Cut(o.test, "/")
-	cmd := exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(top)+"$")
-	cmd.Env = append(os.Environ(), envPath+"="+path, envPreset+"="+o.Create.Preset, envFault+"="+string(o.fault))
+	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^"+regexp.QuoteMeta(top)+"$"), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), envPath+"="+path, envPreset+"="+o.Create.Preset, envFault+"="+string(o.fault))
 	if sync {
-		cmd.Env = append(cmd.Env, envSync+"=yes")
+		p.cmd.Env = append(p.cmd.Env, envSync+"=yes")
 	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
+	if pace {
+		p.cmd.Env = append(p.cmd.Env, envPace+"=yes")
+	}
+	p.cmd.Stderr = &p.stderr
+	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start the child process: %v", err)
 	}
-	created := false
-	var failure string
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
+	created := make(chan struct{})
+	go p.listen(out, created)
+	select {
+	case <-created:
+	case <-p.done:
+		_ = p.cmd.Wait()
+		t.Fatalf("the child process did not write: %s%s", p.failure, p.stderr.String())
+	}
+	return p
+}
+
+func (p *process) listen(out io.Reader, created chan<- struct{}) {
+	defer close(p.done)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		n, _ := strconv.Atoi(rest)
 		switch word {
 		case "created":
-			created = true
-			time.AfterFunc(delay, func() { _ = cmd.Process.Kill() })
+			close(created)
 		case "safe":
-			safe = n
+			p.safe.Store(int64(n))
 		case "wrote":
-			wrote = n
+			p.wrote.Store(int64(n))
 		default:
-			failure += lines.Text() + "\n"
+			p.failure += lines.Text() + "\n"
 		}
 	}
-	_ = cmd.Wait() // killed
-	if failure != "" || !created {
-		t.Fatalf("the child process did not write: %s%s", failure, stderr.String())
+}
+
+// kill sends SIGKILL and takes in what the child had still said.
+func (p *process) kill(t T) {
+	t.Helper()
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	_ = p.cmd.Wait() // says that it was killed
+	if p.failure != "" {
+		t.Fatalf("the child process failed: %s%s", p.failure, p.stderr.String())
 	}
-	return safe, wrote
 }
 
 // checkKilled compares a storage with what its killed writer had reported. One batch more than reported may be there.
@@ -154,6 +212,13 @@ func checkKilled(t T, d plugin.Driver, path string, safe, wrote int) {
 	if info.Messages != uint64(len(got)) {
 		t.Errorf("info: %d messages, read were %d", info.Messages, len(got))
 	}
+	checkCrashMessages(t, d, got)
+	t.Logf("killed: %d messages there, %d synced, %d written", len(got), safe, wrote)
+}
+
+// checkCrashMessages compares messages with the first ones that a child writes.
+func checkCrashMessages(t T, d plugin.Driver, got []plugin.Message) {
+	t.Helper()
 	f := d.Features()
 	for i := range got {
 		want := crashMessage(i)
@@ -164,8 +229,7 @@ func checkKilled(t T, d plugin.Driver, path string, safe, wrote int) {
 			want.Source, want.Seq = 0, 0
 		}
 		if !sameMessage(&got[i], &want) {
-			t.Fatalf("after the kill, message %d is\n%s\nwant\n%s", i, show(&got[i]), show(&want))
+			t.Fatalf("of the child's messages, number %d is\n%s\nwant\n%s", i, show(&got[i]), show(&want))
 		}
 	}
-	t.Logf("killed: %d messages there, %d synced, %d written", len(got), safe, wrote)
 }

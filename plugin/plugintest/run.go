@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/gobag/gobag/plugin"
@@ -78,6 +79,7 @@ var cases = []testCase{
 	{"concurrent readers", concurrentReaders},
 	{"reading changes nothing", readingChangesNothing},
 	{"reading while writing", readingWhileWriting},
+	{"reading another process", readingAnotherProcess},
 	{"killed after sync", killedAfterSync},
 	{"killed without sync", killedWithoutSync},
 	{"random operations", randomOperations},
@@ -87,7 +89,14 @@ var cases = []testCase{
 // Run checks d against the contract of package plugin, one subtest for each obligation. It must be called by the
 // top-level test itself: the crash cases start the test binary again to run the same test as a child process, where
 // Run writes until it is killed.
-func Run(t *testing.T, d plugin.Driver, o Options) {
+func Run(t *testing.T, d plugin.Driver, o Options) { run(t, d, o, func(testCase) bool { return true }) }
+
+// Crash runs only the crash cases of Run.
+func Crash(t *testing.T, d plugin.Driver, o Options) {
+	run(t, d, o, func(c testCase) bool { return strings.HasPrefix(c.name, "killed") })
+}
+
+func run(t *testing.T, d plugin.Driver, o Options, want func(testCase) bool) {
 	if isChild() {
 		os.Exit(child(d))
 	}
@@ -96,6 +105,8 @@ func Run(t *testing.T, d plugin.Driver, o Options) {
 		o.test = t.Name()
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(t, d, o) })
+		if want(c) {
+			t.Run(c.name, func(t *testing.T) { c.run(t, d, o) })
+		}
 	}
 }

@@ -3,9 +3,21 @@ package sqlite
 import (
 	"testing"
 
+	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/plugin/plugintest"
 )
 
-func TestConformance(t *testing.T) { plugintest.Run(t, Driver{}, plugintest.Options{}) }
+func TestConformance(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Damage: damageTable})
+}
+
+// The same with what users may set differently.
+func TestConformanceHumble(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Compat: plugin.CompatHumble}})
+}
+
+func TestConformanceFast(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
+}
 
 func BenchmarkStorage(b *testing.B) { plugintest.Bench(b, Driver{}) }

@@ -17,7 +17,7 @@ func readAll(t testing.TB, r plugin.Reader, q plugin.Query) ([]plugin.Message, e
 	t.Helper()
 	it, err := r.Messages(q)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer it.Close()
 	var ms []plugin.Message

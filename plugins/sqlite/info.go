@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,6 +30,7 @@ type tally struct {
 	last   int64
 	topics map[int64]*count // by id in the table topics
 	done   bool
+	limit  int   // rows in a step; smaller each time that the storage changed before the step was complete
 	damage error // what ended the count early
 }
 
@@ -59,11 +61,8 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// rows per step of a count
-const (
-	packStep    = 4000
-	messageStep = 20000
-)
+// countStep is the number of rows in the first step of a count.
+const countStep = 4096
 
 // describe reads everything but the messages, and the next step of the count.
 func describe(vc *viewConn, t *tally) (description, *tally, error) {
@@ -176,16 +175,21 @@ func (d *description) readState(vc *viewConn) error {
 	if err != nil || !has["id"] || !has["data"] {
 		return err
 	}
+	const leftOut = "send times, sources and sequence numbers are left out"
 	var row []byte
 	err = vc.query("SELECT data FROM gobag_data WHERE id = ?", func(s *stmt) error {
 		row = append(row, s.blob(0)...)
 		return nil
 	}, stateRow)
+	if damaged(err) {
+		d.warn("table gobag_data is damaged: %s (%v)", leftOut, err)
+		return nil
+	}
 	if err != nil || row == nil {
 		return err
 	}
 	if err := json.Unmarshal(row, &d.state); err != nil || d.state.Format != 1 {
-		d.warn("table gobag_data is of a format unknown here: send times, sources and sequence numbers are left out")
+		d.warn("table gobag_data is of a format unknown here: %s", leftOut)
 		return nil
 	}
 	d.packed = true
@@ -197,10 +201,10 @@ func (d *description) readState(vc *viewConn) error {
 		return err
 	}
 	last, _, err := vc.queryInt("SELECT max(rowid) FROM messages")
-	if err != nil {
+	if err != nil && !damaged(err) {
 		return err
 	}
-	d.settled = !vc.v.hot && vc.v.missing == 0 && last == d.state.LastID &&
+	d.settled = err == nil && !vc.v.hot && vc.v.missing == 0 && last == d.state.LastID &&
 		vc.v.pages == d.state.Pages && binary.BigEndian.Uint32(b[:]) == d.state.ChangeCounter
 	return nil
 }
@@ -234,8 +238,12 @@ func (d *description) countPacks(c *conn, t, step *tally) error {
 			ct.bytes += int64(p.bytes)
 		}
 		return err
-	}, t.last, packStep)
-	step.done = n < packStep
+	}, t.last, t.limit)
+	step.done = n < t.limit
+	if damaged(err) || errors.Is(err, errCutOff) {
+		step.done, step.damage = true, err
+		return nil
+	}
 	return err
 }
 
@@ -249,8 +257,8 @@ func (d *description) countMessages(c *conn, t, step *tally) error {
 		ct.bytes += s.int64(3)
 		ct.min, ct.max = min(ct.min, s.int64(2)), max(ct.max, s.int64(2))
 		return nil
-	}, t.last, messageStep)
-	step.done = n < messageStep
+	}, t.last, t.limit)
+	step.done = n < t.limit
 	if damaged(err) {
 		// What can still be reached is worth showing; reading the messages will say where it ends.
 		step.done, step.damage = true, err
@@ -259,21 +267,32 @@ func (d *description) countMessages(c *conn, t, step *tally) error {
 	return err
 }
 
-// readBounds finds the first and last stamp by the index, and the last row.
+// readBounds finds the last row, and by the index the first and last stamp.
 func (d *description) readBounds(c *conn) error {
 	var err error
-	if d.lastID, _, err = c.queryInt("SELECT max(rowid) FROM messages"); err != nil {
+	if d.lastID, _, err = c.queryInt("SELECT max(rowid) FROM messages"); damaged(err) {
+		d.lastID = math.MaxInt64 // reading the messages will say where it ends
+	} else if err != nil {
 		return err
+	}
+	if d.settled {
+		d.info.Start, d.info.End = d.state.Start, d.state.End
 	}
 	if d.index == "" {
-		return nil // known from the count
+		return nil // known from the state or the count
 	}
 	lo, ok, err := c.queryInt("SELECT min(timestamp) FROM messages")
-	if err != nil || !ok {
-		return err
+	if err == nil && ok {
+		var hi int64
+		if hi, _, err = c.queryInt("SELECT max(timestamp) FROM messages"); err == nil {
+			d.info.Start, d.info.End = lo, hi
+		}
 	}
-	hi, _, err := c.queryInt("SELECT max(timestamp) FROM messages")
-	d.info.Start, d.info.End = lo, hi
+	if damaged(err) {
+		d.warn("the index on the time stamps is damaged: reading sorts in memory, 16 bytes a message (%v)", err)
+		d.index = ""
+		return nil
+	}
 	return err
 }
 

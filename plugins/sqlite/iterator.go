@@ -41,7 +41,7 @@ type cursor struct {
 
 // newCursor starts reading q, after the message at after if that is not nil.
 func (r *reader) newCursor(vc *viewConn, q plugin.Query, after *key) (*cursor, error) {
-	cu := &cursor{r: r, vc: vc, packs: &packCache{c: vc.conn}}
+	cu := &cursor{r: r, vc: vc, packs: &packCache{path: r.path, c: vc.conn}}
 	var where []string
 	var args []any
 	cond := func(sql string, a ...any) {
@@ -108,7 +108,7 @@ func (cu *cursor) prepare(sql string, args ...any) (err error) {
 // sortKeys reads the stamps of a table without an index and sorts them here: SQLite would sort the payloads along.
 func (cu *cursor) sortKeys(filter string, args []any, reverse bool) error {
 	cu.byKey = true
-	err := cu.vc.query("SELECT timestamp, rowid FROM messages"+filter, func(s *stmt) error {
+	err := cu.vc.query("SELECT timestamp, rowid FROM messages NOT INDEXED"+filter, func(s *stmt) error {
 		cu.keys = append(cu.keys, key{s.int64(0), s.int64(1)})
 		return nil
 	}, args...)
@@ -231,10 +231,11 @@ func (it *iterator) Close() error {
 	return it.cu.r.giveBack(it.cu.vc)
 }
 
-// One page of a pagedIterator is about this large; it holds at least one message.
+// One page of a pagedIterator is at most about this large, but at least one message. It is made smaller each time the
+// storage changes before the page is complete.
 const (
 	pageBytes    = 1 << 20
-	pageMessages = 2000
+	pageMessages = 2048
 )
 
 // pagedIterator reads a storage that may be being written: it copies a page of messages, makes sure that the storage
@@ -247,6 +248,7 @@ type pagedIterator struct {
 	page   []plugin.Message
 	data   []byte // of the page's messages
 	at     int
+	limit  int   // messages in the next page
 	after  *key  // of the last message handed over to a page
 	err    error // comes after the page
 	closed bool
@@ -280,6 +282,7 @@ func (it *pagedIterator) fill() {
 				return
 			}
 			if still {
+				it.limit = min(2*it.limit, pageMessages)
 				it.err = err
 				if len(it.page) > 0 {
 					k := it.cu.last
@@ -296,6 +299,7 @@ func (it *pagedIterator) fill() {
 			it.err = fmt.Errorf("read storage %s: %w", it.r.path, err)
 			return
 		}
+		it.limit = max(1, it.limit/4)
 		it.drop()
 	}
 }
@@ -316,7 +320,7 @@ func (it *pagedIterator) tryFill() error {
 		}
 	}
 	var err error
-	for len(it.page) < pageMessages && len(it.data) < pageBytes {
+	for len(it.page) < it.limit && len(it.data) < pageBytes/pageMessages*it.limit+1 {
 		var m plugin.Message
 		if err = it.cu.next(&m); err != nil {
 			break

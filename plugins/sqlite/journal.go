@@ -115,14 +115,16 @@ func journalSum(nonce uint32, page []byte) uint32 {
 	return nonce
 }
 
-// journalMark identifies the state of a journal: whether it is the same file, what its headers say, and a record, which
-// stays when the header of a finished transaction is wiped out and differs for the next one.
+// journalMark identifies the state of a journal. A transaction begins by writing the first header without its magic
+// and appends records; the magic and the number of records are set before the first page of the database is written
+// over, and the header is wiped out when the transaction is finished. Its records stay then, and those of the next
+// transaction differ, since a random number goes into their checksums.
 type journalMark struct {
 	same, there, hot bool
+	header           [journalHeader]byte
 	segments         int
 	records          int64
-	nonce            uint32
-	firstSum         uint32
+	firstSum         uint32 // where there is no magic
 }
 
 func readJournalMark(path string, f *os.File) (journalMark, error) {
@@ -132,6 +134,9 @@ func readJournalMark(path string, f *os.File) (journalMark, error) {
 		return m, err
 	}
 	m.there = true
+	if _, err := f.ReadAt(m.header[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return m, err
+	}
 	first, ok, err := readSegment(f, 0, nil)
 	if err != nil {
 		return m, err
@@ -143,7 +148,7 @@ func readJournalMark(path string, f *os.File) (journalMark, error) {
 		m.firstSum = fold(b[:n])
 		return m, endOfLog(err)
 	}
-	m.hot, m.nonce = true, first.nonce
+	m.hot = true
 	for s := first; ok; {
 		m.segments++
 		if s.records == countByFileSize {

@@ -138,8 +138,8 @@ func pragmaNames(c *conn) (map[string]bool, error) {
 	return names, err
 }
 
-// apply runs the user's pragmas. The journal mode that was asked for must be the one in effect.
-func applyPragmas(c *conn, ps []pragma) error {
+// checkPragmas refuses pragmas that this SQLite does not know.
+func checkPragmas(c *conn, ps []pragma) error {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -148,9 +148,17 @@ func applyPragmas(c *conn, ps []pragma) error {
 		return err
 	}
 	for _, p := range ps {
-		if len(names) > 0 && !names[p.name] {
+		if !names[p.name] {
 			return fmt.Errorf("unknown pragma %q (there is: %s)", p.name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 		}
+	}
+	return nil
+}
+
+// applyPragmas runs the user's pragmas, which checkPragmas has let pass. The journal mode that was asked for must be
+// the one in effect.
+func applyPragmas(c *conn, ps []pragma) error {
+	for _, p := range ps {
 		got, _, err := c.queryText(p.sql())
 		if err != nil {
 			return fmt.Errorf("pragma %s: %w", p.name, err)

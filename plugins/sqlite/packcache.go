@@ -1,9 +1,14 @@
 package sqlite
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/gobag/gobag/plugin"
+)
 
 // packCache holds the packs that a cursor used last: stamps that do not ascend make it go back and forth a little.
 type packCache struct {
+	path  string
 	c     *conn
 	s     *stmt
 	packs [8]cachedPack
@@ -40,6 +45,9 @@ func (p *packCache) find(id int64) (*extra, error) {
 		return nil, errors.Join(err, p.s.reset())
 	}
 	_, extras, err := parsePack(p.s.int64(0), p.s.blob(1), false)
+	if err != nil {
+		err = &plugin.CorruptError{Path: p.path, Offset: -1, Err: err}
+	}
 	if err := errors.Join(err, p.s.reset()); err != nil {
 		return nil, err
 	}

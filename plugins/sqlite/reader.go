@@ -40,6 +40,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 	}
 	r := &reader{path: path, pragmas: pragmas}
 	t := newTally()
+	t.limit = countStep
 	var vc *viewConn
 	defer func() {
 		if vc != nil {
@@ -73,6 +74,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 		}
 		vc.closeAll()
 		vc = nil
+		t.limit = max(1, t.limit/4)
 		if time.Since(start) > patience {
 			return nil, errTooFast
 		}
@@ -87,19 +89,24 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 
 // freshConn opens the files anew and a connection to what they hold now.
 func (r *reader) freshConn() (*viewConn, error) {
-	f, err := openFiles(r.path)
-	if err != nil {
-		return nil, err
+	for start := time.Now(); ; {
+		f, err := openFiles(r.path)
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.load()
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		vc, err := openView(v, r.pragmas)
+		if err == nil {
+			return vc, nil
+		}
+		still, markErr := v.current()
+		if err = errors.Join(err, f.close()); still || markErr != nil || time.Since(start) > patience {
+			return nil, err
+		}
 	}
-	v, err := f.load()
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	vc, err := openView(v, r.pragmas)
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	return vc, nil
 }
 
 // closeAll closes the connection and the files under it.
@@ -148,7 +155,7 @@ func (r *reader) Messages(q plugin.Query) (plugin.Iterator, error) {
 		q.Range = &t
 	}
 	if !r.settled {
-		return &pagedIterator{r: r, q: q}, nil
+		return &pagedIterator{r: r, q: q, limit: pageMessages}, nil
 	}
 	var vc *viewConn
 	if n := len(r.idle); n > 0 {

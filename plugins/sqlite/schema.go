@@ -69,6 +69,8 @@ type state struct {
 	Closed        bool         `json:"closed"`
 	Messages      uint64       `json:"messages,omitempty"`
 	LastID        int64        `json:"last_id,omitempty"`
+	Start         int64        `json:"start,omitempty"` // first and last stamp, if there are messages
+	End           int64        `json:"end,omitempty"`
 	Topics        []topicCount `json:"topics,omitempty"`
 	Pages         int64        `json:"pages,omitempty"`
 	ChangeCounter uint32       `json:"change_counter,omitempty"`

@@ -74,7 +74,7 @@ func openView(v *view, pragmas []pragma) (*viewConn, error) {
 			return nil, vc.explain(errors.Join(err, c.close()))
 		}
 	}
-	if err := applyPragmas(c, pragmas); err != nil {
+	if err := errors.Join(checkPragmas(c, pragmas), applyPragmas(c, pragmas)); err != nil {
 		return nil, vc.explain(errors.Join(err, c.close()))
 	}
 	return vc, nil

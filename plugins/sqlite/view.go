@@ -110,32 +110,33 @@ const loadTries = 200
 // load reads the state of the files.
 func (f *files) load() (*view, error) {
 	for i := range loadTries {
-		v, err := f.tryLoad()
-		if err == nil {
-			var still bool
-			if still, err = v.current(); still {
-				return v, nil
-			}
-		}
-		if err != nil && i > 2 {
-			// An error may come of files changing while they were read, but not again and again.
+		if err := f.openSides(); err != nil {
 			return nil, err
+		}
+		m, err := f.readMark()
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.build(m)
+		if err == nil {
+			if still, err := v.current(); still || err != nil {
+				return v, err
+			}
+		} else if after, merr := f.readMark(); after == m || merr != nil {
+			return nil, errors.Join(err, merr)
 		}
 		time.Sleep(time.Duration(min(i, 20)) * time.Millisecond)
 	}
 	return nil, errTooFast
 }
 
-func (f *files) tryLoad() (*view, error) {
-	if err := f.openSides(); err != nil {
-		return nil, err
-	}
+// build reads the state of the files after m was taken.
+func (f *files) build(m mark) (*view, error) {
+	var err error
+	v := &view{f: f, mark: m, patches: map[uint32]patch{}}
+	// Everything from here on is read behind the mark, the size of the file included, which grows.
 	fi, err := f.db.Stat()
 	if err != nil {
-		return nil, err
-	}
-	v := &view{f: f, patches: map[uint32]patch{}}
-	if v.mark, err = f.readMark(); err != nil {
 		return nil, err
 	}
 	head := make([]byte, headerSize)

@@ -21,6 +21,9 @@ import (
 
 const maxMessageSize = maxLength - rowOverhead
 
+// sides are the files that SQLite may keep beside a database.
+var sides = []string{"-journal", "-wal", "-shm"}
+
 // writer records into one database. mu is held by every call but Size.
 type writer struct {
 	path   string
@@ -29,6 +32,7 @@ type writer struct {
 	size   atomic.Int64
 
 	mu       sync.Mutex
+	file     *os.File // the database, for what SQLite does not do; closed after c, since closing it might drop SQLite's locks
 	c        *conn
 	insert   *stmt // messages
 	pack     *stmt // gobag_data
@@ -36,9 +40,12 @@ type writer struct {
 	commit   *stmt
 	pages    *stmt
 	pageSize int64
+	pushed   int64 // bytes of the file whose way to the disk has been started
 
 	topics  []writerTopic // by topic id − 1
 	lastID  int64
+	start   int64 // first and last stamp, if there are messages
+	end     int64
 	packer  packer
 	inTx    bool
 	txBytes int64 // payload bytes in the open transaction
@@ -66,9 +73,9 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range []string{path, path + "-journal", path + "-wal"} {
-		if _, err := os.Lstat(p); err == nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Base(p), plugin.ErrExists)
+	for _, side := range append([]string{""}, sides...) {
+		if _, err := os.Lstat(path + side); err == nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Base(path+side), plugin.ErrExists)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -85,7 +92,13 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	}
 	w := &writer{path: path, preset: pr, humble: o.Compat == plugin.CompatHumble}
 	if err := w.open(pragmas); err != nil {
-		return nil, errors.Join(err, w.closeConn())
+		err = errors.Join(err, w.closeConn(), os.Remove(path))
+		for _, side := range sides {
+			if rerr := os.Remove(path + side); !errors.Is(rerr, fs.ErrNotExist) {
+				err = errors.Join(err, rerr)
+			}
+		}
+		return nil, err
 	}
 	return w, nil
 }
@@ -106,6 +119,9 @@ func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
 		if _, _, err := c.queryText("PRAGMA " + p); err != nil {
 			return err
 		}
+	}
+	if err := checkPragmas(c, pragmas); err != nil {
+		return err
 	}
 	early := slices.DeleteFunc(slices.Clone(pragmas), func(p pragma) bool { return !p.beforeTables() })
 	if err := applyPragmas(c, early); err != nil {
@@ -128,6 +144,9 @@ func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
 
 // open opens the finished empty database for recording.
 func (w *writer) open(pragmas []pragma) (err error) {
+	if w.file, err = os.Open(w.path); err != nil {
+		return err
+	}
 	if w.c, err = openConn(w.path, sqlite3.SQLITE_OPEN_READWRITE, ""); err != nil {
 		return err
 	}
@@ -212,7 +231,19 @@ func (w *writer) commitTx() error {
 		return err
 	}
 	w.inTx = false
+	w.pushed = w.size.Load()
 	return nil
+}
+
+// pushEvery is how many bytes SQLite may have handed to the system before their way to the disk is started.
+const pushEvery = 4 << 20
+
+// push starts writing what has left SQLite's cache, so that the commit finds little to wait for.
+func (w *writer) push() {
+	if done := w.size.Load() - cacheKiB<<10; done-w.pushed >= pushEvery {
+		_ = fsx.StartWriteback(w.file, w.pushed, done-w.pushed) // only a hint
+		w.pushed = done
+	}
 }
 
 func (w *writer) writePack() error {
@@ -259,6 +290,7 @@ func (w *writer) Write(batch []plugin.Message) error {
 	if err := w.measure(); err != nil {
 		return w.fail("write", err)
 	}
+	w.push()
 	return nil
 }
 
@@ -283,6 +315,10 @@ func (w *writer) message(m *plugin.Message) error {
 	if err != nil {
 		return err
 	}
+	if w.lastID == 0 {
+		w.start, w.end = m.RecvTime, m.RecvTime
+	}
+	w.start, w.end = min(w.start, m.RecvTime), max(w.end, m.RecvTime)
 	w.lastID = id
 	t := &w.topics[m.Topic-1]
 	t.count++
@@ -395,7 +431,7 @@ func (w *writer) finish(m plugin.Metadata) error {
 
 // writeState stores the counts, in a transaction of its own that is small enough to be written at once.
 func (w *writer) writeState() error {
-	st := state{Format: 1, Closed: true, LastID: w.lastID}
+	st := state{Format: 1, Closed: true, LastID: w.lastID, Start: w.start, End: w.end}
 	for _, t := range w.topics {
 		st.Messages += t.count
 		st.Topics = append(st.Topics, topicCount{ID: t.ID, Count: t.count, Bytes: t.bytes})
@@ -405,7 +441,7 @@ func (w *writer) writeState() error {
 		return err
 	}
 	var err error
-	if st.ChangeCounter, err = changeCounter(w.path); err != nil {
+	if st.ChangeCounter, err = changeCounter(w.file); err != nil {
 		return err
 	}
 	st.ChangeCounter++
@@ -431,17 +467,10 @@ func (w *writer) writeState() error {
 }
 
 // changeCounter reads the counter of transactions in the file's header (https://sqlite.org/fileformat2.html#file_change_counter).
-func changeCounter(path string) (uint32, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
+func changeCounter(f *os.File) (uint32, error) {
 	var b [4]byte
-	if _, err := f.ReadAt(b[:], 24); err != nil {
-		return 0, err
-	}
-	return binary.BigEndian.Uint32(b[:]), nil
+	_, err := f.ReadAt(b[:], 24)
+	return binary.BigEndian.Uint32(b[:]), err
 }
 
 func (w *writer) closeConn() error {
@@ -450,10 +479,14 @@ func (w *writer) closeConn() error {
 			s.finalize()
 		}
 	}
-	if w.c == nil {
-		return nil
+	var errs []error
+	if w.c != nil {
+		errs = append(errs, w.c.close())
+		w.c = nil
 	}
-	err := w.c.close()
-	w.c = nil
-	return err
+	if w.file != nil {
+		errs = append(errs, w.file.Close())
+		w.file = nil
+	}
+	return errors.Join(errs...)
 }
