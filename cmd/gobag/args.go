@@ -55,7 +55,7 @@ func expandLists(root *cobra.Command, words []string) []string {
 				out = append(out, "--"+f.Name+"="+words[n])
 				n++
 			}
-			if n == i+1 { // nothing follows: pflag says so
+			if n == i+1 { // an empty list: pflag says so when the flag is the last word
 				return append(out, w)
 			}
 			i = n - 1
