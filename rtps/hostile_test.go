@@ -59,14 +59,22 @@ func victimEndpoints(t *testing.T, p *Participant) {
 }
 
 // silent is a transport that nothing comes from.
-type silent struct{ receive func([][]byte) }
+type silent struct {
+	receive func([][]byte)
+	sent    func(datagram []byte) // may be nil
+}
 
 func (s *silent) Start(receive func([][]byte)) error { s.receive = receive; return nil }
 func (s *silent) Locators(netip.Addr) (a, b []netip.AddrPort) {
 	l := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:7410")}
 	return l, l
 }
-func (s *silent) Send(netip.AddrPort, []byte) error                 { return nil }
+func (s *silent) Send(_ netip.AddrPort, b []byte) error {
+	if s.sent != nil {
+		s.sent(b)
+	}
+	return nil
+}
 func (s *silent) Announce(func(_, _ []netip.AddrPort) []byte) error { return nil }
 func (s *silent) Local(netip.Addr) bool                             { return false }
 func (s *silent) Close() error                                      { return nil }
@@ -178,25 +186,30 @@ func readdress(b []byte, to wire.Prefix) {
 // victim is a participant with one matched writer that the test plays by hand.
 func victim(t testing.TB, cfg Config, q QoS) (p *Participant, r *Reader, send func(build func(b []byte, w wire.EntityID) []byte)) {
 	link := &silent{}
+	p, r, send = victimOf(t, link, cfg, q, wire.VendorUnknown, TransientLocal, func(s Sample) { s.Release() })
+	t.Cleanup(func() { p.Close() })
+	return p, r, send
+}
+
+func victimOf(t testing.TB, link *silent, cfg Config, q QoS, vendor wire.VendorID, offered Durability, handler func(Sample)) (p *Participant, r *Reader, send func(build func(b []byte, w wire.EntityID) []byte)) {
 	cfg.Transport = link
 	p, err := NewParticipant(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close() })
-	r, err = p.NewReader(ReaderConfig{Topic: topic, Type: typ, QoS: q, Handler: func(s Sample) { s.Release() }})
+	r, err = p.NewReader(ReaderConfig{Topic: topic, Type: typ, QoS: q, Handler: handler})
 	if err != nil {
 		t.Fatal(err)
 	}
 	peer := wire.Prefix{1, 2, 3}
 	addr := wire.LocatorFrom(netip.MustParseAddrPort("10.0.0.9:7410"))
-	h := wire.Header{Vendor: wire.VendorUnknown, Prefix: peer}
-	announce := wire.ParticipantData{GUID: wire.MakeGUID(peer, wire.EntityParticipant), Vendor: wire.VendorUnknown, Endpoints: wire.BuiltinAll,
+	h := wire.Header{Vendor: vendor, Prefix: peer}
+	announce := wire.ParticipantData{GUID: wire.MakeGUID(peer, wire.EntityParticipant), Vendor: vendor, Endpoints: wire.BuiltinAll,
 		DomainID: 0, MetaUnicast: []wire.Locator{addr}, DefaultUnicast: []wire.Locator{addr}}
 	b := wire.AppendHeader(nil, h)
 	link.receive([][]byte{wire.AppendData(b, &wire.Data{Writer: wire.EntitySPDPWriter, Seq: 1, Payload: announce.Append(nil)})})
 	id := wire.EntityID{0, 0, 1, wire.KindWriterKeyless}
-	ep := wire.EndpointData{GUID: wire.MakeGUID(peer, id), Topic: topic, Type: typ, QoS: QoS{Reliability: Reliable, Durability: TransientLocal}}
+	ep := wire.EndpointData{GUID: wire.MakeGUID(peer, id), Topic: topic, Type: typ, QoS: QoS{Reliability: Reliable, Durability: offered}}
 	b = wire.AppendHeader(nil, h)
 	b = wire.AppendHeartbeat(b, &wire.Heartbeat{Writer: wire.EntityPubWriter, First: 1, Last: 1, Count: 1})
 	link.receive([][]byte{wire.AppendData(b, &wire.Data{Writer: wire.EntityPubWriter, Seq: 1, Payload: ep.Append(nil, true)})})

@@ -214,7 +214,7 @@ func (s *source) limitPartial(seq int64) {
 // expirePartial drops incomplete samples of a best-effort writer that nobody continues.
 func (s *source) expirePartial(now mono) {
 	for seq, e := range s.pending {
-		if now.sub(e.at) > time.Second {
+		if now.sub(e.at) >= time.Second {
 			delete(s.pending, seq)
 			s.p.freePend(e)
 		}
