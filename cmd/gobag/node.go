@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/gobag/gobag/ros/ros2"
 	"github.com/spf13/pflag"
@@ -62,6 +63,23 @@ func openNode(a *app, f *nodeFlags) (*ros2.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ros2.New(o)
+}
+
+// What the player keeps of a topic for subscriptions that are behind, and how long it waits for them before it gives a
+// message up: a second or two of camera images.
+const (
+	playWindow   = 64 << 20
+	playBlocking = 2 * time.Second
+)
+
+// openPlayNode joins the network as a publisher that would rather wait than lose.
+func openPlayNode(a *app, f *nodeFlags) (*ros2.Node, error) {
+	o, err := f.options(a)
+	if err != nil {
+		return nil, err
+	}
+	o.Window, o.MaxBlocking = playWindow, playBlocking
 	return ros2.New(o)
 }
 

@@ -33,7 +33,7 @@ func runPlay(a *app, f *playFlags) error {
 	}
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
-	node, err := openNode(a, &f.node)
+	node, err := openPlayNode(a, &f.node)
 	if err != nil {
 		return err
 	}
