@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gobag/gobag/bag"
@@ -91,6 +89,7 @@ func TestRecord(t *testing.T) {
 }
 
 // What the network loses is counted, exactly: recorded + lost on the way = published.
+
 func TestWireLossIsExact(t *testing.T) {
 	for _, qos := range []struct {
 		name   string
@@ -131,157 +130,12 @@ func TestWireLossIsExact(t *testing.T) {
 }
 
 // With the storage frozen the publisher is not slowed down, the queue stays within its limit, and what is dropped is
+
 // counted exactly.
-func TestFrozenStorage(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		big, small := g.advertise("/big"), g.advertise("/small")
-		const cache = 1 << 20
-		g.start(Options{All: true, MaxCacheSize: cache})
-		g.publish(big, 10, 100<<10)
-		settled()
-		g.storage.freeze()
-		start := time.Now()
-		for range 100 {
-			g.publish(big, 1, 100<<10)
-			g.publish(small, 10, 100)
-			time.Sleep(100 * time.Millisecond)
-			if b := g.rec.Snapshot().Queue.Bytes; b > cache {
-				t.Fatalf("the queue holds %d bytes", b)
-			}
-		}
-		if d := time.Since(start); d != 10*time.Second {
-			t.Errorf("publishing took %v", d)
-		}
-		snap := g.rec.Snapshot()
-		if snap.Stalled < 8*time.Second || snap.Lost.Queue == 0 {
-			t.Errorf("snapshot while frozen: %+v", snap)
-		}
-		g.wantEvent(EventStorage, "has not answered")
-		g.wantEvent(EventLoss, "dropped")
-		g.storage.thaw()
-		time.Sleep(2 * time.Second)
-		g.wantEvent(EventStorage, "answers again")
-		g.publish(big, 1, 100<<10)
-		settled()
-		res, err := g.stop()
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.checkSums(res)
-		b, s := res.Ledger.Topics["/big"], res.Ledger.Topics["/small"]
-		if b.Received != 111 || b.Lost.Queue < 80 || b.Lost.Storage+b.Lost.Wire != 0 {
-			t.Errorf("/big: %+v", b)
-		}
-		if s.Received != 1000 || s.Lost.Storage+s.Lost.Wire != 0 {
-			t.Errorf("/small: %+v", s)
-		}
-	})
-}
 
 // A write that fails stops the recording in order. What was written before is there, what came after is counted.
-func TestFailingStorage(t *testing.T) {
-	failure := errors.New("I/O error")
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.storage.failAfter, g.storage.failure = 25, failure
-		g.start(Options{Topics: []string{"/a"}})
-		for range 10 {
-			g.publish(a, 10, 100)
-			time.Sleep(10 * time.Millisecond)
-		}
-		res, err := g.wait()
-		if !errors.Is(err, failure) || res.Reason != StopFailure || errors.Is(err, ErrDiskFull) {
-			t.Fatalf("%v, reason %q", err, res.Reason)
-		}
-		g.checkSums(res)
-		if l := res.Ledger.Topics["/a"]; l.Recorded < 10 || l.Recorded > 25 || l.Lost.Storage == 0 {
-			t.Errorf("%+v", l)
-		}
-		g.wantEvent(EventStorage, "writing failed")
-		g.wantEvent(EventStopped, "")
-	})
-}
-
-func TestFailingClose(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.storage.closeErr = errors.New("cannot close")
-		g.start(Options{Topics: []string{"/a"}})
-		g.publish(a, 3, 10)
-		settled()
-		if res, err := g.stop(); !errors.Is(err, g.storage.closeErr) || res.Messages != 3 {
-			t.Fatalf("%v, %+v", err, res)
-		}
-	})
-}
 
 // A storage without space left makes the disk-full error, with the write error inside.
-func TestDiskFullWhileWriting(t *testing.T) {
-	for _, c := range []struct {
-		failure error
-		free    int64
-	}{{fmt.Errorf("write: %w", syscall.ENOSPC), 1e9}, {errors.New("database or disk is full (13)"), 1000}} {
-		inBubble(t, rostest.Options{}, func(g *rig) {
-			a := g.advertise("/a")
-			g.storage.failAfter, g.storage.failure = 0, c.failure
-			g.start(Options{Topics: []string{"/a"}, MinFreeSpace: -1, FreeSpace: func(string) (int64, int64, error) { return c.free, 1e12, nil }})
-			g.publish(a, 1, 10)
-			_, err := g.wait()
-			var full *DiskFullError
-			if !errors.Is(err, ErrDiskFull) || !errors.Is(err, c.failure) || !errors.As(err, &full) || full.Free != c.free {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-func TestDiskLow(t *testing.T) {
-	free := make(chan int64, 1)
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		now := int64(600e6)
-		g.start(Options{Topics: []string{"/a"}, FreeSpace: func(path string) (int64, int64, error) {
-			select {
-			case now = <-free:
-			default:
-			}
-			return now, 1e9, nil
-		}})
-		g.publish(a, 10, 10)
-		time.Sleep(5 * time.Second)
-		free <- 499e6
-		start := time.Now()
-		res, err := g.wait()
-		var full *DiskFullError
-		if !errors.As(err, &full) || full.Free != 499e6 || full.Need != 500e6 || res.Reason != StopDisk {
-			t.Fatalf("%v, reason %q", err, res.Reason)
-		}
-		if d := time.Since(start); d > 1500*time.Millisecond {
-			t.Errorf("stopped after %v", d)
-		}
-		if !strings.Contains(err.Error(), "499.0 MB free, 500.0 MB needed") {
-			t.Error(err)
-		}
-		g.checkSums(res)
-		g.wantEvent(EventDiskLow, "recording stops")
-	})
-	// Two percent of a large disk; nothing is created.
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.start(Options{Topics: []string{"/a"}, FreeSpace: func(path string) (int64, int64, error) {
-			if path == g.dir {
-				t.Errorf("asked for %s, which is not there yet", path)
-			}
-			return 30e9, 2e12, nil
-		}})
-		var full *DiskFullError
-		if _, err := g.wait(); !errors.As(err, &full) || full.Need != 40e9 {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(g.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("bag directory: %v", err)
-		}
-	})
-}
 
 func TestLimits(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
@@ -323,6 +177,7 @@ func TestLimits(t *testing.T) {
 }
 
 // Steps of the wall clock lose nothing, make no empty files and are in the bag.
+
 func TestClockStepsInBag(t *testing.T) {
 	steps := []time.Duration{-time.Hour, 50 * 365 * 24 * time.Hour}
 	inBubble(t, rostest.Options{}, func(g *rig) {
@@ -399,395 +254,21 @@ func TestSplitCarriesLedger(t *testing.T) {
 	})
 }
 
-func TestMissing(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.start(Options{Topics: []string{"a", "/b", "/c"}})
-		g.publish(a, 1, 10)
-		time.Sleep(6 * time.Second)
-		g.wantEvent(EventMissing, "topics '/b', '/c' have not appeared yet")
-		g.advertise("/c")
-		settled()
-		res, err := g.stop()
-		var missing *MissingTopicsError
-		if !errors.As(err, &missing) || !slices.Equal(missing.Topics, []string{"/b"}) || errors.Is(err, ErrNothingRecorded) {
-			t.Fatal(err)
-		}
-		if !slices.Equal(res.Missing, []string{"/b"}) || res.Messages != 1 {
-			t.Errorf("%+v", res)
-		}
-		g.checkSums(res)
-	})
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.start(Options{Topics: []string{"/b"}})
-		time.Sleep(6 * time.Second)
-		g.wantEvent(EventMissing, "no publisher is visible at all")
-		if _, err := g.stop(); !errors.Is(err, ErrNothingRecorded) || !errors.Is(err, ErrMissingTopics) {
-			t.Fatal(err)
-		}
-	})
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.advertise("/a")
-		g.start(Options{All: true})
-		time.Sleep(6 * time.Second)
-		g.wantEvent(EventMissing, "no message has come yet")
-		if _, err := g.stop(); !errors.Is(err, ErrNothingRecorded) || errors.Is(err, ErrMissingTopics) {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestAllNamedTopicsEndDiscovery(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.start(Options{Topics: []string{"/a", "/b"}})
-		if g.hasEvent(EventAllSubscribed, "") {
-			t.Error("/b is not there yet")
-		}
-		b := g.advertise("/b")
-		settled()
-		g.wantEvent(EventAllSubscribed, "All requested topics are subscribed. Stopping discovery...")
-		a2 := g.advertise("/a", bestEffort) // its profile and its messages are recorded all the same
-		settled()
-		g.publish(a, 1, 10)
-		g.publish(a2, 1, 10)
-		g.publish(b, 1, 10)
-		settled()
-		res, err := g.stop()
-		if err != nil || res.Messages != 3 {
-			t.Fatal(err, res.Messages)
-		}
-		s := g.read()
-		if q, err := bag.DecodeQoS(s.topics["/a"].OfferedQoS); err != nil || len(q) != 2 {
-			t.Errorf("profiles of /a: %v %v", q, err)
-		}
-		if src := s.topics["/a"].Sources; len(src) != 2 || s.msgs["/a"][0].Source == s.msgs["/a"][1].Source {
-			t.Errorf("sources of /a: %v", src)
-		}
-	})
-}
-
-func TestWhatIsNotRecorded(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.publish(g.advertise("/_hidden", latched), 1, 10)
-		g.publish(g.advertise("/skip", latched), 1, 10)
-		g.publish(g.advertise("/keep", latched), 1, 10)
-		own, err := g.node.Advertise(ros.Topic{Name: "/own", Type: str}, ros.DefaultQoS())
-		if err != nil {
-			t.Fatal(err)
-		}
-		sub, err := g.talker.Subscribe(ros.Topic{Name: "/unpublished", Type: str}, ros.DefaultQoS(), func(s ros.Sample) { s.Release() })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer sub.Close()
-		g.start(Options{All: true, ExcludeTopics: []string{"/skip"}})
-		g.publish(own, 1, 10)
-		settled()
-		if _, err := g.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if s := g.read(); len(s.topics) != 1 || len(s.msgs["/keep"]) != 1 {
-			t.Errorf("%v", s.topics)
-		}
-	})
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		sub, err := g.talker.Subscribe(ros.Topic{Name: "/unpublished", Type: str}, ros.DefaultQoS(), func(s ros.Sample) { s.Release() })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer sub.Close()
-		g.start(Options{All: true, IncludeUnpublished: true})
-		settled()
-		g.stop()
-		if s := g.read(); s.topics["/unpublished"].Type != str {
-			t.Errorf("%v", s.topics)
-		}
-	})
-}
-
-func TestSeveralTypes(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		other := func(topic *ros.Topic, _ *ros.QoS) { topic.Type = "a/msg/First" }
-		g.advertise("/x", other)
-		p1, p2 := g.advertise("/x"), g.advertise("/x")
-		g.start(Options{All: true})
-		g.publish(p1, 1, 10)
-		g.publish(p2, 1, 10)
-		time.Sleep(3 * time.Second)
-		res, err := g.stop()
-		if err != nil || res.Messages != 2 {
-			t.Fatal(err, res.Messages)
-		}
-		s := g.read()
-		if q, err := bag.DecodeQoS(s.topics["/x"].OfferedQoS); s.topics["/x"].Type != str || err != nil || len(q) != 2 {
-			t.Errorf("recorded as %+v with profiles %v", s.topics["/x"].Topic, q)
-		}
-		if n := g.countEvents(EventTypeConflict, "not recorded is a/msg/First"); n != 1 {
-			t.Errorf("%d warnings", n)
-		}
-	})
-}
-
-func TestDifferentHashes(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		none := func(topic *ros.Topic, _ *ros.QoS) { topic.TypeHash = "" }
-		g.advertise("/x", none)
-		g.start(Options{All: true})
-		first := g.advertise("/x")
-		settled()
-		g.advertise("/x", func(topic *ros.Topic, _ *ros.QoS) { topic.TypeHash = "RIHS01_" + strings.Repeat("00", 32) })
-		settled()
-		g.publish(first, 1, 10)
-		settled()
-		if _, err := g.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if s := g.read(); s.topics["/x"].TypeHash != first.Topic().TypeHash {
-			t.Errorf("hash %q", s.topics["/x"].TypeHash)
-		}
-		if n := g.countEvents(EventTypeConflict, "different definitions"); n != 1 {
-			t.Errorf("%d warnings", n)
-		}
-	})
-}
-
 // An override that asks for more than is offered is reported with topic and reason.
-func TestQoSOverride(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a, b := g.advertise("/a", bestEffort), g.advertise("/b")
-		g.start(Options{All: true, QoSOverrides: map[string]ros.QoS{"/a": ros.DefaultQoS()}})
-		g.publish(a, 5, 10)
-		g.publish(b, 5, 10)
-		time.Sleep(5 * time.Second)
-		if n := g.countEvents(EventQoS, "topic '/a' cannot be received: reliability: offered best_effort, requested reliable"); n != 1 {
-			t.Errorf("%d warnings: %v", n, g.events)
-		}
-		res, err := g.stop()
-		if err != nil || res.Messages != 5 {
-			t.Fatal(err, res.Messages)
-		}
-	})
-}
 
 // One look at the graph, after it has settled.
-func TestNoDiscovery(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.start(Options{All: true, NoDiscovery: true})
-		time.Sleep(100 * time.Millisecond)
-		g.advertise("/a")
-		time.Sleep(400 * time.Millisecond)
-		b := g.advertise("/b") // still settling
-		time.Sleep(600 * time.Millisecond)
-		g.advertise("/late")
-		time.Sleep(time.Second)
-		g.publish(b, 1, 10)
-		settled()
-		if _, err := g.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if s := g.read(); len(s.topics) != 2 {
-			t.Errorf("%v", s.topics)
-		}
-	})
-}
 
 // The storage hangs and never comes back: the recorder gives up after StopTimeout, or at once when told to.
-func TestGivingUp(t *testing.T) {
-	for _, abort := range []bool{false, true} {
-		inBubble(t, rostest.Options{}, func(g *rig) {
-			a := g.advertise("/a")
-			g.start(Options{All: true, StopTimeout: 20 * time.Second})
-			g.publish(a, 10, 100)
-			settled()
-			g.storage.freeze()
-			g.publish(a, 10, 100)
-			settled()
-			g.storage.abandoned.Store(1)
-			g.cancel()
-			if abort {
-				time.AfterFunc(time.Second, g.rec.Abort)
-			}
-			start := time.Now()
-			res, err := g.wait()
-			d := time.Since(start)
-			if !errors.Is(err, ErrGaveUp) || abort && d > 2*time.Second || !abort && (d < 20*time.Second || d > 41*time.Second) {
-				t.Errorf("abort %v: %v after %v", abort, err, d)
-			}
-			if l := res.Ledger.Topics["/a"]; l.Received != 20 || l.Recorded != 10 || l.Lost.Storage != 10 {
-				t.Errorf("%+v", l)
-			}
-			g.storage.thaw()
-			synctest.Wait()
-		})
-	}
-}
 
 // A storage that hangs after it made some progress is given up too.
-func TestGivingUpLater(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.start(Options{All: true, StopTimeout: 5 * time.Second})
-		g.storage.freeze()
-		g.publish(a, 3*chunkSize, 10)
-		settled()
-		g.storage.abandoned.Store(1)
-		time.AfterFunc(3*time.Second, func() {
-			g.storage.thaw()
-			g.storage.freeze()
-		})
-		start := time.Now()
-		if _, err := g.stop(); !errors.Is(err, ErrGaveUp) || time.Since(start) != 10*time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
-		g.storage.thaw()
-		synctest.Wait()
-	})
-}
 
 // Losses that the transport finds while the subscription is being closed are counted.
-func TestLastCounts(t *testing.T) {
-	node := &countingNode{handNode: newHandNode("/a")}
-	rec, err := New(Options{Node: node, All: true, Output: filepath.Join(t.TempDir(), "bag"), Storage: "discard", MinFreeSpace: -1,
-		OnEvent: func(e Event) {
-			if e.Kind == EventSubscribed {
-				node.subscribed()
-			}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	node.subscribed = cancel
-	res, err := rec.Run(ctx)
-	if l := res.Ledger.Topics["/a"]; l.Lost.Wire != 7 || !errors.Is(err, ErrNothingRecorded) {
-		t.Fatalf("%v %+v", err, l)
-	}
-}
 
 // countingNode is a node whose subscriptions have lost 5 messages, and 7 once they are closed.
-type countingNode struct {
-	*handNode
-	subscribed func()
-	closed     bool
-}
-
-func (n *countingNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
-	return countingSubscription{handSubscription{t}, n}, nil
-}
-
-type countingSubscription struct {
-	handSubscription
-	n *countingNode
-}
-
-func (s countingSubscription) Stats() ros.SubscriptionStats {
-	if s.n.closed {
-		return ros.SubscriptionStats{Lost: 7}
-	}
-	return ros.SubscriptionStats{Lost: 5}
-}
-
-func (s countingSubscription) Close() error { s.n.closed = true; return nil }
 
 // A storage that is slow but alive is waited for, however long it takes.
-func TestSlowDrain(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a := g.advertise("/a")
-		g.start(Options{All: true, StopTimeout: 5 * time.Second})
-		g.storage.freeze()
-		g.publish(a, 10*chunkSize, 10)
-		settled()
-		go func() {
-			for range 12 { // one chunk every four seconds
-				time.Sleep(4 * time.Second)
-				g.storage.thaw()
-				g.storage.freeze()
-			}
-			g.storage.thaw()
-		}()
-		res, err := g.stop()
-		if err != nil || res.Messages != 10*chunkSize {
-			t.Fatal(err, res.Messages)
-		}
-		g.checkSums(res)
-	})
-}
-
-func TestTooLargeForStorage(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		g.storage.Driver = smallDriver{g.storage.Driver}
-		a := g.advertise("/a")
-		g.start(Options{All: true})
-		g.publish(a, 2, 2000)
-		g.publish(a, 2, 100)
-		settled()
-		res, err := g.stop()
-		if err != nil || res.Messages != 2 || res.Ledger.Topics["/a"].Lost.Storage != 2 {
-			t.Fatalf("%v %+v", err, res)
-		}
-		g.checkSums(res)
-		if n := g.countEvents(EventStorage, "message of 2000 bytes on topic '/a' is larger"); n != 1 {
-			t.Errorf("%d events", n)
-		}
-	})
-}
-
-type smallDriver struct{ plugin.Driver }
-
-func (d smallDriver) Features() plugin.Features {
-	f := d.Driver.Features()
-	f.MaxMessageSize = 1000
-	return f
-}
-
-func TestOutputExists(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		if err := os.Mkdir(g.dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		g.start(Options{All: true})
-		if _, err := g.wait(); !errors.Is(err, plugin.ErrExists) || !strings.Contains(err.Error(), g.dir) {
-			t.Fatal(err)
-		}
-	})
-}
 
 // A node that refuses a subscription at first is asked again.
-func TestSubscribeFails(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		a, b := g.advertise("/a"), g.advertise("/b")
-		node := &stubbornNode{Node: g.node, refuse: 3}
-		g.start(Options{All: true, Node: node})
-		time.Sleep(5 * time.Second)
-		g.publish(a, 1, 10)
-		g.publish(b, 1, 10)
-		settled()
-		res, err := g.stop()
-		if err != nil || res.Messages != 2 {
-			t.Fatal(err, res.Messages)
-		}
-		if n := g.countEvents(EventOther, "cannot subscribe to topic '/a', trying again: refused"); n != 1 {
-			t.Errorf("%d warnings", n)
-		}
-		if len(res.Topics) != 2 {
-			t.Errorf("%+v", res.Topics)
-		}
-	})
-}
-
-type stubbornNode struct {
-	ros.Node
-	refuse int
-}
-
-func (n *stubbornNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
-	if t.Name == "/a" && n.refuse > 0 {
-		n.refuse--
-		return nil, errors.New("refused")
-	}
-	return n.Node.Subscribe(t, q, h)
-}
 
 func TestSnapshotBeforeAndAfter(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
