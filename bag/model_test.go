@@ -42,12 +42,16 @@ func runModel(t *testing.T, storage string, seed uint64) {
 	if seed%4 == 0 {
 		biggest = 40_000
 	}
+	rounds := 80
+	if biggest > 100 {
+		rounds = 30
+	}
 	files := 0
 	w := mustCreate(t, dir, WriterOptions{StorageID: storage, MaxBagSize: limit, OnSplit: func(string, string) { files++ }})
 	var want []modelMessage
 	ids := map[string]plugin.TopicID{}
 	stamp := rnd.Int64N(1000)
-	for range 80 {
+	for range rounds {
 		if name := fmt.Sprintf("/t%d", rnd.IntN(6)); ids[name] == 0 || rnd.IntN(10) == 0 {
 			id := mustTopic(t, w, name, "x/msg/"+name[1:])
 			if ids[name] != 0 && ids[name] != id {
@@ -148,7 +152,7 @@ func runModel(t *testing.T, storage string, seed uint64) {
 	if len(want) > 0 && (info.Start != want[0].RecvTime || info.End != want[len(want)-1].RecvTime) {
 		t.Errorf("start %d, end %d", info.Start, info.End)
 	}
-	for range 20 {
+	for range 8 {
 		checkQuery(t, r, want, randomQuery(rnd, info, want))
 	}
 	checkQuery(t, r, want, plugin.Query{})
