@@ -45,11 +45,16 @@ func hasRemote(t ros.TopicInfo) bool {
 
 func remote(e ros.Endpoint) bool { return !e.Local }
 
-// live returns an error that names those of the topics that somebody else publishes.
+// everybodys are the topics that every ROS 2 node publishes: to find a live publisher of them says nothing.
+var everybodys = []string{"/rosout", "/parameter_events"}
+
+// live returns an error that names those of the topics that somebody else publishes. Topics without messages, and those
+// that every node publishes, do not count.
 func live(g ros.Graph, pubs []*publication) error {
 	var e LiveError
 	for _, info := range g.Topics() {
-		if !slices.ContainsFunc(pubs, func(p *publication) bool { return p.Name == info.Name }) {
+		if !slices.ContainsFunc(pubs, func(p *publication) bool { return p.Name == info.Name && p.messages > 0 }) ||
+			slices.Contains(everybodys, info.Name) {
 			continue
 		}
 		found := false

@@ -22,6 +22,8 @@ type publication struct {
 	qos  ros.QoS
 	pub  ros.Publisher
 	sent counter
+
+	messages uint64 // in the bag
 }
 
 // choose decides which topics of the bag are played and how. What is left out is reported.
@@ -48,10 +50,11 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 				continue
 			}
 			pubs[same].ids = append(pubs[same].ids, t.ID)
+			pubs[same].messages += t.Count
 			continue
 		}
 		pubs = append(pubs, &publication{ids: []plugin.TopicID{t.ID}, from: t.Name,
-			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name)})
+			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name), messages: t.Count})
 	}
 	for _, n := range absolute(p.o.Topics) {
 		if !slices.ContainsFunc(topics, func(t bag.TopicInfo) bool { return absoluteName(t.Name) == n }) {

@@ -19,7 +19,12 @@ func TestLive(t *testing.T) {
 		if _, err := g.node.Advertise(ros.Topic{Name: "/b", Type: str}, ros.DefaultQoS()); err != nil { // our own does not count
 			t.Fatal(err)
 		}
-		r := makeBag(t, topics("/a", "/b"), every(2, 10, 2))
+		for _, n := range []string{"/rosout", "/empty"} { // what every node publishes, and what has no messages in the bag
+			if _, err := g.listener.Advertise(ros.Topic{Name: n, Type: str}, ros.DefaultQoS()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := makeBag(t, topics("/a", "/b", "/rosout", "/empty"), every(3, 10, 3))
 		_, err := g.make(Options{Bag: r}).Run(context.Background())
 		var live *LiveError
 		if !errors.As(err, &live) || !errors.Is(err, ErrLive) || !slices.Equal(live.Topics, []string{"/a"}) || !slices.Equal(live.Nodes, []string{"/listener"}) {
@@ -30,10 +35,10 @@ func TestLive(t *testing.T) {
 				t.Error("advertised all the same")
 			}
 		}
-		if res := g.play(Options{Bag: r, AllowLive: true}); res.Played != 2 {
+		if res := g.play(Options{Bag: r, AllowLive: true}); res.Played != 3 {
 			t.Errorf("%+v", res)
 		}
-		if res := g.play(Options{Bag: r, Remap: []string{"/a:=/replayed/a"}}); res.Played != 2 {
+		if res := g.play(Options{Bag: r, Remap: []string{"/a:=/replayed/a"}}); res.Played != 3 {
 			t.Errorf("%+v", res)
 		}
 	})

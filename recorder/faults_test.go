@@ -283,6 +283,31 @@ func TestSlowDrain(t *testing.T) {
 	})
 }
 
+// A file system that does not answer the question for free space does not keep the recorder from stopping.
+func TestHangingFreeSpace(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		a := g.advertise("/a")
+		hang := make(chan struct{})
+		calls := 0
+		g.start(Options{All: true, StopTimeout: 5 * time.Second, FreeSpace: func(string) (int64, int64, error) {
+			if calls++; calls > 2 {
+				<-hang
+			}
+			return 1e12, 1e12, nil
+		}})
+		g.publish(a, 10, 10)
+		time.Sleep(3 * time.Second)
+		start := time.Now()
+		res, err := g.stop()
+		if err != nil || res.Messages != 10 || time.Since(start) > 6*time.Second {
+			t.Errorf("%v after %v, %d messages", err, time.Since(start), res.Messages)
+		}
+		g.checkSums(res)
+		close(hang)
+		synctest.Wait()
+	})
+}
+
 func TestTooLargeForStorage(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		g.storage.Driver = smallDriver{g.storage.Driver}

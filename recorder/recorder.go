@@ -127,10 +127,14 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	work, stopWork := context.WithCancel(ctx)
 	watching, stopWatching := context.WithCancel(context.Background())
 	var workers, watchers sync.WaitGroup
+	diskWatched := make(chan struct{})
 	d := &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, known: map[string]*topic{},
 		failed: map[string]time.Time{}, warned: map[string]bool{}}
 	workers.Go(func() { d.run(work) })
-	workers.Go(func() { r.watchDisk(work) })
+	go func() {
+		defer close(diskWatched)
+		r.watchDisk(work)
+	}()
 	watchers.Go(func() { r.watch(watching) })
 	watchers.Go(func() { r.watchClock(watching) })
 	r.emit(EventRecording, slog.LevelInfo, "", "Recording...")
@@ -143,6 +147,11 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	r.state.Store(int32(StateStopping))
 	r.queue.Close()
 	err = r.waitForWriter(written)
+	select {
+	case <-diskWatched:
+	case <-r.aborted:
+	case <-time.After(r.o.StopTimeout): // a network file system that does not answer
+	}
 	stopWatching()
 	watchers.Wait()
 	r.state.Store(int32(StateClosed))
