@@ -11,11 +11,12 @@ import (
 // Recorded is what a bag holds of one topic of the peers.
 type Recorded struct {
 	Type    string
-	Hash    string  // type hash
-	Numbers []int64 // running numbers in the bag's order
-	Stamps  []int64 // RecvTime of each, ns
-	Errors  []error // payloads that differ from what was published; at most ten are kept
-	Bad     int     // how many there were
+	Hash    string   // type hash
+	Numbers []int64  // running numbers in the bag's order
+	Stamps  []int64  // RecvTime of each, ns
+	Seqs    []uint64 // the writer's sequence number of each
+	Errors  []error  // payloads that differ from what was published; at most ten are kept
+	Bad     int      // how many there were
 }
 
 // Contents reads a bag and compares every payload with what the publisher of its topic wrote. Topics that are not in the
@@ -46,6 +47,7 @@ func Contents(dir string, topics []Topic) (map[string]*Recorded, error) {
 		}
 		r.Numbers = append(r.Numbers, int64(n))
 		r.Stamps = append(r.Stamps, m.RecvTime)
+		r.Seqs = append(r.Seqs, m.Seq)
 		return nil
 	})
 	return all, err

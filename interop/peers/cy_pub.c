@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,9 +138,16 @@ static void report(struct job *j) {
            quantile(&j->calls, 0.99), quantile(&j->calls, 1));
 }
 
+// set_priority makes this process a real-time one, so that its write calls are not long because others run. Without the
+// right to, it stays as it is.
+static void set_priority(int priority) {
+  struct sched_param p = {.sched_priority = priority};
+  if (sched_setscheduler(0, SCHED_FIFO, &p)) perror("priority");
+}
+
 static void usage(void) {
   fprintf(stderr, "usage: cy_pub [--seconds S] [--wait READERS] [--wait-timeout S] [--settle MS] [--linger S] "
-                  "[--calls FILE] -t SPEC …\n");
+                  "[--calls FILE] [--priority P] -t SPEC …\n");
   exit(2);
 }
 
@@ -158,6 +166,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(key, "--wait-timeout")) wait_timeout = atof(value);
     else if (!strcmp(key, "--settle")) settle_ms = atoi(value);
     else if (!strcmp(key, "--linger")) linger = atof(value);
+    else if (!strcmp(key, "--priority")) set_priority(atoi(value));
     else if (!strcmp(key, "--calls")) { if (!(call_log = fopen(value, "w"))) { perror(value); return 1; } }
     else usage();
   }
