@@ -2,12 +2,14 @@ package recorder
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/plugin/plugintest"
 	"github.com/gobag/gobag/ros"
@@ -145,4 +147,23 @@ func TestPathAllocatesNothing(t *testing.T) {
 func BenchmarkPath(b *testing.B) {
 	elapsed, _ := feed(b, b.N, 100)
 	b.ReportMetric(float64(elapsed.Nanoseconds())/float64(b.N), "ns/message")
+}
+
+// A look at a graph of a thousand topics that are all being recorded.
+func BenchmarkScan(b *testing.B) {
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("/robot/topic%d", i))
+	}
+	node := newHandNode(names...)
+	rec, err := New(Options{Node: node, All: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rec.queue = bag.NewQueue(bag.QueueOptions{})
+	d := newDiscovery(rec)
+	d.scan(node.topics)
+	for b.Loop() {
+		d.scan(node.topics)
+	}
 }

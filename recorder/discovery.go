@@ -32,6 +32,11 @@ type discovery struct {
 	done   bool // every named topic is subscribed: only follow their publishers
 }
 
+func newDiscovery(r *Recorder) *discovery {
+	return &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, known: map[string]*topic{},
+		failed: map[string]time.Time{}, warned: map[string]bool{}}
+}
+
 // run looks at the graph at every change until ctx ends.
 func (d *discovery) run(ctx context.Context) {
 	d.r.emit(EventListening, slog.LevelInfo, "", "Listening for topics...")

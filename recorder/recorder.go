@@ -128,8 +128,7 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	watching, stopWatching := context.WithCancel(context.Background())
 	var workers, watchers sync.WaitGroup
 	diskWatched := make(chan struct{})
-	d := &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, known: map[string]*topic{},
-		failed: map[string]time.Time{}, warned: map[string]bool{}}
+	d := newDiscovery(r)
 	workers.Go(func() { d.run(work) })
 	go func() {
 		defer close(diskWatched)
