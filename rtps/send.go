@@ -99,7 +99,7 @@ func (w *Writer) freshJob(s *wsample) *job {
 	j := w.job.reset(w)
 	j.take(s)
 	w.hbBytes += len(s.data)
-	beat := w.p.now.sub(w.hbAt) >= heartbeatWait || w.hbBytes >= min(heartbeatBytes, w.cfg.Window/4)
+	beat := w.hbAt == 0 || w.p.now.sub(w.hbAt) >= heartbeatWait || w.hbBytes >= min(heartbeatBytes, w.cfg.Window/4)
 	beats := false
 	for _, g := range w.currentGroups() {
 		if g.start <= s.seq {

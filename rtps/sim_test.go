@@ -316,7 +316,7 @@ func TestOverrunIsCounted(t *testing.T) {
 		}
 		until(t, "match", time.Second, func() bool { return w.Stats().Matched == 1 })
 		s.write(w, 10, 1000, time.Millisecond)
-		until(t, "the first ten", time.Second, func() bool { return c.len() == 10 })
+		until(t, "the first ten", time.Second, func() bool { return c.len() == 10 && w.Stats().Unacked == 0 })
 		s.net.SetFaults(netsim.Faults{Loss: 1})
 		for i := range 100 {
 			w.Write(payload(1000, i), 1)

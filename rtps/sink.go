@@ -222,7 +222,7 @@ func (k *sink) begin() {
 	k.ready, k.from = true, w.last
 	k.hbWait = firstHeartbeat
 	w.stale = true
-	if k.start <= w.sent {
+	if !k.history && k.start <= w.sent {
 		w.heartbeat(k, false, false)
 	}
 }
