@@ -26,10 +26,23 @@ type Recording struct {
 
 // Record starts gobag record on topics into dir, which must not exist.
 func (g Gobag) Record(n *Net, dir string, topics []Topic, flags ...string) (*Recording, error) {
+	return g.RecordEnv(n, nil, dir, topics, flags...)
+}
+
+// RecordEnv is Record with environment variables on top of the network's.
+func (g Gobag) RecordEnv(n *Net, env []string, dir string, topics []Topic, flags ...string) (*Recording, error) {
+	return g.record(n, env, dir, append(append([]string{"--topics"}, Names(topics)...), flags...))
+}
+
+// RecordAll starts gobag record -a.
+func (g Gobag) RecordAll(n *Net, dir string, flags ...string) (*Recording, error) {
+	return g.record(n, nil, dir, append([]string{"-a"}, flags...))
+}
+
+func (g Gobag) record(n *Net, env []string, dir string, args []string) (*Recording, error) {
 	r := &Recording{Dir: dir, Started: Mono()}
-	args := append([]string{g.Path, "record", "--topics"}, Names(topics)...)
 	var err error
-	r.Proc, err = n.Start(nil, append(append(args, "-o", dir), flags...)...)
+	r.Proc, err = n.Start(env, append(append([]string{g.Path, "record"}, args...), "-o", dir)...)
 	return r, err
 }
 
@@ -71,6 +84,12 @@ type TopicInfo struct {
 	SerializationFormat string `json:"serialization_format"`
 	TypeHash            string `json:"type_hash"`
 	Lost                Lost   `json:"lost"`
+	QoS                 []struct {
+		History     string `json:"history"`
+		Depth       int    `json:"depth"`
+		Reliability string `json:"reliability"`
+		Durability  string `json:"durability"`
+	} `json:"qos"`
 }
 
 // Lost is a topic's losses by reason.
