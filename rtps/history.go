@@ -8,6 +8,7 @@ type wsample struct {
 	time   int64 // source time, ns since the Unix epoch
 	buf    *buffer
 	data   []byte
+	at     mono // of the write
 	keep   bool // builtin: the latest of its key, kept for late readers
 	isKey  bool // builtin: data is a key
 	key    GUID // builtin

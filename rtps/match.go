@@ -85,14 +85,12 @@ func (w *Writer) consider(e *endpoint) {
 // mismatches lists the remote endpoints on our topic that do not pair with ours.
 func (p *Participant) mismatches(topic string, writers bool, unfit func(*endpoint) string) []Mismatch {
 	var out []Mismatch
-	for _, q := range p.peers {
-		for _, e := range q.endpoints(writers) {
-			if e.Topic != topic {
-				continue
-			}
-			if reason := unfit(e); reason != "" {
-				out = append(out, Mismatch{GUID: e.GUID, Reason: reason})
-			}
+	for _, e := range p.topics[topic] {
+		if e.Writer != writers {
+			continue
+		}
+		if reason := unfit(e); reason != "" {
+			out = append(out, Mismatch{GUID: e.GUID, Reason: reason})
 		}
 	}
 	return out

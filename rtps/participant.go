@@ -45,8 +45,9 @@ type Participant struct {
 	held      int64 // bytes of incomplete and out-of-order samples
 	reclaimed mono  // last look for incomplete samples to give up
 	peers     map[wire.Prefix]*peer
-	endpoints int // of all peers
-	announced int // bytes of names and user data of all peers
+	topics    map[string]map[GUID]*endpoint // remote endpoints by topic
+	endpoints int                           // of all peers
+	announced int                           // bytes of names and user data of all peers
 	readers   map[wire.EntityID]*Reader
 	writers   map[wire.EntityID]*Writer
 	sources   map[GUID][]*source // states of our readers for a remote writer
@@ -73,7 +74,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	cfg = cfg.withDefaults()
 	p := &Participant{
 		cfg: cfg, log: cfg.Logger, began: time.Now(), pool: newPool(poolLimit), timers: newTimers(),
-		peers: map[wire.Prefix]*peer{}, readers: map[wire.EntityID]*Reader{}, writers: map[wire.EntityID]*Writer{},
+		peers: map[wire.Prefix]*peer{}, topics: map[string]map[GUID]*endpoint{}, readers: map[wire.EntityID]*Reader{}, writers: map[wire.EntityID]*Writer{},
 		sources: map[GUID][]*source{}, early: map[GUID]int64{}, pacers: map[netip.AddrPort]*pacer{}, changed: make(chan struct{}), out: new(outbox),
 	}
 	p.fill.pool = p.pool
@@ -306,17 +307,13 @@ func (p *Participant) close() error {
 	}
 	cancel()
 	p.lock()
-	for _, w := range p.writers {
-		w.shut()
-	}
-	for _, r := range p.readers {
-		r.shut()
-	}
 	for _, w := range writers {
+		w.shut()
 		p.withdraw(w.guid, true)
 	}
 	for _, r := range p.readers {
 		if !r.builtin() {
+			r.shut()
 			p.withdraw(r.guid, false)
 		}
 	}
@@ -326,6 +323,12 @@ func (p *Participant) close() error {
 			b := p.out.open(p, q.meta, wire.Prefix{}, len(goodbye))
 			p.out.close(append(b, goodbye[wire.HeaderSize:]...))
 		}
+	}
+	for _, r := range p.readers {
+		r.shut()
+	}
+	for _, w := range p.writers {
+		w.shut()
 	}
 	p.closed = true
 	p.unlock()

@@ -65,11 +65,9 @@ func (p *Participant) NewReader(cfg ReaderConfig) (*Reader, error) {
 	r := &Reader{p: p, guid: wire.MakeGUID(p.prefix, id), entity: id, cfg: cfg, sources: map[GUID]*source{}}
 	p.readers[id] = r
 	p.publish(r.endpoint(), false)
-	for _, q := range p.peers {
-		for _, e := range q.writers {
-			if e.Topic == cfg.Topic {
-				r.consider(e)
-			}
+	for _, e := range p.topics[cfg.Topic] {
+		if e.Writer {
+			r.consider(e)
 		}
 	}
 	p.dirty = true

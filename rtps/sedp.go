@@ -121,7 +121,12 @@ func (p *Participant) addEndpoint(q *peer, data wire.EndpointData, writer bool) 
 		p.endpoints++
 	} else if e.Topic != data.Topic || e.Type != data.Type {
 		p.unmatchEndpoint(e) // an identity reused; nothing says it cannot be
+		p.unlist(e)
 	}
+	if p.topics[data.Topic] == nil {
+		p.topics[data.Topic] = map[GUID]*endpoint{}
+	}
+	p.topics[data.Topic][data.GUID] = e
 	p.announced += cost - old
 	e.cost, e.data = cost, data
 	e.Endpoint = Endpoint{GUID: data.GUID, Writer: writer, Topic: data.Topic, Type: data.Type, Keyed: data.GUID.Entity().Keyed(),
@@ -166,9 +171,18 @@ func (p *Participant) relocate(q *peer) {
 	}
 }
 
+// unlist takes an endpoint out of the list by topic.
+func (p *Participant) unlist(e *endpoint) {
+	list := p.topics[e.Topic]
+	if delete(list, e.GUID); len(list) == 0 {
+		delete(p.topics, e.Topic)
+	}
+}
+
 // dropEndpoint unmatches a remote endpoint and forgets what it cost; the caller removes it from its peer.
 func (p *Participant) dropEndpoint(e *endpoint) {
 	p.unmatchEndpoint(e)
+	p.unlist(e)
 	p.endpoints--
 	p.announced -= e.cost
 	p.dirty = true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/internal/netsim"
+	"github.com/gobag/gobag/rtps/wire"
 )
 
 // The tests of this file run in simulated time over a simulated network.
@@ -444,4 +445,64 @@ func TestHolesOfGoneWriter(t *testing.T) {
 			t.Fatalf("received %s, stats %+v", got, st)
 		}
 	})
+}
+
+func TestLifespan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSim(t, netsim.Faults{})
+		defer s.close()
+		q := reliable(TransientLocal, 10)
+		q.Lifespan = time.Second
+		w := s.writer(s.b, q)
+		s.write(w, 3, 100, 400*time.Millisecond) // at 0, 0.4 and 0.8 s; it is 1.2 s now
+		c := newCollector()
+		s.reader(s.a, reliable(TransientLocal, 10), c)
+		time.Sleep(time.Second)
+		if got := fmt.Sprint(c.seqs); got != "[2 3]" {
+			t.Fatalf("received %s, what is older than a second is not wanted any more", got)
+		}
+	})
+}
+
+// Participants of another domain, with a domain tag, or that send back our own announcement are not peers.
+func TestStrangersAreIgnored(t *testing.T) {
+	link := &silent{}
+	p, err := NewParticipant(Config{Transport: link, Domain: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	announce := func(prefix wire.Prefix, change func(*wire.ParticipantData)) int {
+		a := []wire.Locator{wire.LocatorFrom(netip.MustParseAddrPort("10.0.0.9:7410"))}
+		d := wire.ParticipantData{GUID: wire.MakeGUID(prefix, wire.EntityParticipant), DomainID: 7, MetaUnicast: a, DefaultUnicast: a}
+		change(&d)
+		b := wire.AppendHeader(nil, wire.Header{Prefix: prefix})
+		link.receive([][]byte{wire.AppendData(b, &wire.Data{Writer: wire.EntitySPDPWriter, Seq: 1, Payload: d.Append(nil)})})
+		return len(p.Peers())
+	}
+	for i, change := range []func(*wire.ParticipantData){
+		func(d *wire.ParticipantData) { d.DomainID = 8 },
+		func(d *wire.ParticipantData) { d.DomainTag = "x" },
+		func(d *wire.ParticipantData) { d.GUID = wire.MakeGUID(wire.Prefix{9, 9}, wire.EntityParticipant) },
+	} {
+		if n := announce(wire.Prefix{1, byte(i)}, change); n != 0 {
+			t.Errorf("stranger %d is taken for a peer", i)
+		}
+	}
+	if n := announce(p.prefix, func(*wire.ParticipantData) {}); n != 0 {
+		t.Error("we are our own peer")
+	}
+	if n := announce(wire.Prefix{2}, func(d *wire.ParticipantData) { d.DomainID = -1 }); n != 1 {
+		t.Error("a participant that tells no domain is ignored")
+	}
+	shm := []wire.Locator{{Kind: wire.LocatorSHM, Port: 7413}}
+	announce(wire.Prefix{3}, func(d *wire.ParticipantData) { d.MetaUnicast, d.DefaultUnicast = shm, shm })
+	for _, q := range p.Peers() {
+		if q.Prefix == (wire.Prefix{3}) && (q.Reachable || q.Reason != "no UDP unicast locator for discovery (shared memory port 7413)") {
+			t.Errorf("%+v", q)
+		}
+		if q.Prefix == (wire.Prefix{2}) && (!q.Reachable || q.Reason != "") {
+			t.Errorf("%+v", q)
+		}
+	}
 }

@@ -108,6 +108,7 @@ func (w *Writer) match(g GUID, q *peer, dst netip.AddrPort, requested QoS) {
 	}
 	k.start = w.last + 1
 	if k.history {
+		w.trim() // lifespans may have ended
 		k.start = w.hist.first
 		if w.cfg.QoS.History == KeepLast && !w.builtin() {
 			k.start = max(k.start, w.last-int64(w.cfg.QoS.Depth)+1)

@@ -282,6 +282,8 @@ func TestWriterLiveliness(t *testing.T) {
 		h.announce(1, reliable(Volatile, 0))
 		h.acknack(1, 1, true)
 		time.Sleep(10 * time.Second)
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		if h.live < 11 || h.live > 14 {
 			t.Errorf("asserted %d times in 10 s", h.live)
 		}
@@ -289,7 +291,6 @@ func TestWriterLiveliness(t *testing.T) {
 	for _, kind := range []wire.Liveliness{Automatic, ManualByParticipant} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
-			var mu sync.Mutex
 			link := &silent{}
 			p, err := NewParticipant(Config{Transport: link})
 			if err != nil {
@@ -314,8 +315,6 @@ func TestWriterLiveliness(t *testing.T) {
 				}
 				p.unlock()
 			}
-			mu.Lock()
-			defer mu.Unlock()
 			if n < 11 || n > 14 {
 				t.Errorf("%v: asserted %d times in 10 s", kind, n)
 			}

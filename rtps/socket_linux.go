@@ -134,7 +134,10 @@ var senders = sync.Pool{New: func() any {
 // when all have been tried.
 func (s *socket) sendBatch(ms []outMsg) error {
 	sc := senders.Get().(*sender)
-	defer senders.Put(sc)
+	defer func() {
+		sc.clear()
+		senders.Put(sc)
+	}()
 	sc.fill(ms)
 	var first error
 	for sc.done = 0; sc.done < len(ms); {
@@ -160,7 +163,6 @@ func (s *socket) sendBatch(ms []outMsg) error {
 			sc.done++
 		}
 	}
-	sc.clear()
 	return first
 }
 

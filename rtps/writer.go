@@ -83,11 +83,9 @@ func (p *Participant) NewWriter(cfg WriterConfig) (*Writer, error) {
 	w := newWriter(p, id, cfg)
 	p.writers[id] = w
 	p.publish(w.endpoint(), true)
-	for _, q := range p.peers {
-		for _, e := range q.readers {
-			if e.Topic == cfg.Topic {
-				w.consider(e)
-			}
+	for _, e := range p.topics[cfg.Topic] {
+		if !e.Writer {
+			w.consider(e)
 		}
 	}
 	p.dirty = true
@@ -155,7 +153,7 @@ func (w *Writer) Write(payload []byte, sourceTime int64) (seq int64, err error) 
 	}
 	w.last++
 	seq = w.last
-	w.hist.push(wsample{seq: seq, time: sourceTime, buf: buf, data: data})
+	w.hist.push(wsample{seq: seq, time: sourceTime, at: p.now, buf: buf, data: data})
 	w.unacked += len(data)
 	w.count.Sent++
 	if w.sent != seq-1 || len(data) > localFragment || !w.sending.TryLock() {
@@ -276,13 +274,16 @@ func (w *Writer) trim() {
 	}
 }
 
-// retained reports whether the oldest sample is kept for readers to come. A transient-local writer that keeps all keeps
+// retained reports whether the oldest sample is kept for readers to come, no longer than its lifespan. A transient-local writer that keeps all keeps
 // as much as fits the window.
 func (w *Writer) retained() bool {
 	if w.builtin() {
 		return w.hist.at(w.hist.first) != nil && w.hist.at(w.hist.first).keep
 	}
 	if w.cfg.QoS.Durability == Volatile {
+		return false
+	}
+	if s := w.hist.at(w.hist.first); s != nil && w.p.now.sub(s.at) >= limit(w.cfg.QoS.Lifespan) {
 		return false
 	}
 	if w.cfg.QoS.History == KeepAll {
