@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-packages=(gcc libc6-dev make cyclonedds-dev cyclonedds-tools tshark iproute2 e2fsprogs util-linux sqlite3 nodejs
-  qemu-user-static nbdkit libnbd-bin fuse3)
+packages=(gcc g++ libc6-dev make cyclonedds-dev cyclonedds-tools libfastrtps-dev libfastcdr-dev tshark iproute2
+  e2fsprogs util-linux sqlite3 nodejs qemu-user-static nbdkit libnbd-bin fuse3)
 
 missing=()
 for p in "${packages[@]}"; do

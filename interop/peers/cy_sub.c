@@ -1,7 +1,7 @@
 // cy_sub is a Cyclone DDS subscriber of ROS 2 messages that knows nothing of gobag: it counts, checks the order, logs
 // every arrival and can keep the payloads. It is the outside log of the crash tests and the peer of the overload tests.
-// Events as JSON lines on stdout: {"event":"ready"}, {"event":"matched","topic":…} and at the end one
-// {"event":"topic",…} a topic, {"event":"done"}.
+// Events as JSON lines on stdout: {"event":"ready"}, {"event":"matched","topic":…} and likewise unmatched, alive, not_alive
+// (writers), incompatible, and at the end one {"event":"topic",…} a topic, {"event":"done"}.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@ struct input {
   enum kind kind;
   char name[160];
   dds_entity_t reader;
-  bool matched;
+  uint32_t matched, alive;       // writers
+  uint32_t incompatible;         // writers refused for their QoS
   uint64_t got, bytes;
   int64_t first, last;           // running numbers; -1 none yet
   uint64_t gaps, disorder, odd;  // numbers skipped; not above the last one; without a number
@@ -106,15 +107,25 @@ static int drain(struct input *in) {
   return n;
 }
 
-static void note_matches(struct input *in, int n) {
-  for (int i = 0; i < n; i++) {
-    dds_subscription_matched_status_t st;
-    if (in[i].matched) continue;
-    must(dds_get_subscription_matched_status(in[i].reader, &st), "matched status");
-    if (st.current_count == 0) continue;
-    in[i].matched = true;
-    printf("{\"event\":\"matched\",\"topic\":\"%s\",\"mono_ns\":%" PRId64 "}\n", in[i].name, mono_ns());
-  }
+// note_changes tells of writers that came, went, fell silent or do not fit.
+static void note_changes(struct input *in) {
+  dds_subscription_matched_status_t m;
+  must(dds_get_subscription_matched_status(in->reader, &m), "matched status");
+  if (m.current_count != in->matched)
+    printf("{\"event\":\"%s\",\"topic\":\"%s\",\"writers\":%" PRIu32 ",\"mono_ns\":%" PRId64 "}\n",
+           m.current_count > in->matched ? "matched" : "unmatched", in->name, m.current_count, mono_ns());
+  in->matched = m.current_count;
+  dds_liveliness_changed_status_t l;
+  must(dds_get_liveliness_changed_status(in->reader, &l), "liveliness status");
+  if (l.alive_count != in->alive)
+    printf("{\"event\":\"%s\",\"topic\":\"%s\",\"writers\":%" PRIu32 ",\"mono_ns\":%" PRId64 "}\n",
+           l.alive_count > in->alive ? "alive" : "not_alive", in->name, l.alive_count, mono_ns());
+  in->alive = l.alive_count;
+  dds_requested_incompatible_qos_status_t q;
+  must(dds_get_requested_incompatible_qos_status(in->reader, &q), "incompatible status");
+  if (q.total_count != in->incompatible)
+    printf("{\"event\":\"incompatible\",\"topic\":\"%s\",\"policy\":%" PRIu32 "}\n", in->name, q.last_policy_id);
+  in->incompatible = q.total_count;
 }
 
 static void report(const struct input *in) {
@@ -181,10 +192,14 @@ int main(int argc, char **argv) {
   printf("{\"event\":\"ready\",\"mono_ns\":%" PRId64 "}\n", mono_ns());
 
   int64_t until = seconds > 0 ? mono_ns() + (int64_t)(seconds * 1e9) : INT64_MAX;
+  int64_t look = 0; // when to look at the writers again
   static dds_attach_t ready[MAX_INPUTS];
   while (!stopping && mono_ns() < until && !(expect && total >= expect)) {
     int k = dds_waitset_wait(waitset, ready, (size_t)n, DDS_MSECS(50));
-    note_matches(inputs, n);
+    if (mono_ns() >= look) {
+      for (int i = 0; i < n; i++) note_changes(&inputs[i]);
+      look = mono_ns() + 5000000;
+    }
     if (k > n) k = n;
     for (int i = 0; i < k; i++)
       while (drain(&inputs[ready[i]]) == BATCH && !stopping) {}

@@ -10,7 +10,8 @@ void sample_init(struct sample *s, const struct spec *spec) {
   memset(s, 0, sizeof *s);
   s->kind = spec->kind;
   s->size = spec->size;
-  size_t room = spec->size + STRING_MIN + STRING_SPREAD + 8;
+  s->grow = spec->grow;
+  size_t room = spec->size + (size_t)spec->grow * spec->count + STRING_MIN + STRING_SPREAD + 8;
   s->buffer = calloc(1, room);
   if (!s->buffer) {
     fprintf(stderr, "out of memory: %zu bytes\n", room);
@@ -34,6 +35,8 @@ void sample_init(struct sample *s, const struct spec *spec) {
     case KIND_BLOB:
       s->as.blob.data_._buffer = s->buffer;
       s->as.blob.data_._length = s->as.blob.data_._maximum = s->size;
+      break;
+    case KIND_KEYED:
       break;
   }
 }
@@ -95,7 +98,12 @@ void sample_set(struct sample *s, uint32_t n, uint32_t instance, uint64_t intend
       s->as.blob.instance_ = instance;
       s->as.blob.number_ = n;
       s->as.blob.intended_ns_ = intended_ns;
-      fill(s->buffer, s->size, n);
+      s->as.blob.data_._length = s->as.blob.data_._maximum = s->size + s->grow * n;
+      fill(s->buffer, s->as.blob.data_._length, n);
+      break;
+    case KIND_KEYED:
+      s->as.keyed.key_ = (int32_t)(n % 3);
+      s->as.keyed.number_ = n;
       break;
   }
 }
@@ -119,7 +127,8 @@ int64_t cdr_number(enum kind kind, const uint8_t *cdr, size_t len) {
       memcpy(&n, cdr + 4, 4);
       return n;
     case KIND_BLOB:
-      if (len < 20) return -1;
+    case KIND_KEYED:
+      if (len < 12) return -1;
       memcpy(&n, cdr + 8, 4);
       return n;
   }

@@ -4,18 +4,24 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ros.h"
-#include "spec.h"
+#include "topic.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 // A reusable sample of one kind.
 struct sample {
   enum kind kind;
-  uint32_t size;    // payload bytes wanted
+  uint32_t size;    // payload bytes wanted of the first sample
+  uint32_t grow;    // and how many more of every further one
   uint8_t *buffer;  // text or data
   union {
     std_msgs_msg_dds__String_ string;
     sensor_msgs_msg_dds__Imu_ imu;
     sensor_msgs_msg_dds__Image_ image;
     load_msgs_msg_dds__Blob_ blob;
+    load_msgs_msg_dds__Keyed_ keyed;
   } as;
 };
 
@@ -30,3 +36,7 @@ int64_t cdr_number(enum kind kind, const uint8_t *cdr, size_t len);
 
 // fnv1a is the 64-bit FNV-1a hash.
 uint64_t fnv1a(const uint8_t *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
