@@ -197,11 +197,21 @@ func (p *Participant) runTimers() {
 	}
 }
 
-// resumed lets every lease begin anew after the process was stopped: the peers' messages of that time are still in the
-// sockets.
+// resumed lets every lease and every reader's patience begin anew after the process was stopped: the peers' messages of
+// that time are still in the sockets.
 func (p *Participant) resumed() {
 	for _, q := range p.peers {
 		q.seen = p.now
+	}
+	for _, w := range p.writers {
+		for _, k := range w.sinks {
+			if k.behind != 0 {
+				k.behind = p.now
+			}
+			if !k.ready {
+				k.matched = p.now
+			}
+		}
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 type pend struct {
 	seq      int64
 	time     int64
+	data     []byte // the payload, as far as it is here
 	buf      *buffer
-	size     int   // of the payload in bytes
 	charged  int64 // against Config.MaxReassembly
 	key      bool
 	complete bool
@@ -49,7 +49,8 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 	}
 	e := pends.Get().(*pend)
 	bits := e.bits
-	*e = pend{seq: seq, size: size, charged: need, frags: frags, buf: p.pool.get(size), at: p.now}
+	*e = pend{seq: seq, charged: need, frags: frags, at: p.now}
+	e.data, e.buf, _ = p.fill.alloc(size)
 	if words := int(frags+63) / 64; cap(bits) >= words {
 		e.bits = bits[:words]
 		clear(e.bits)
@@ -66,10 +67,7 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 }
 
 // pendCost is the memory of a pending sample in bytes.
-func pendCost(size int, frags uint32) int64 {
-	_, capacity := class(size)
-	return int64(capacity) + int64(frags/8) + sampleOverhead
-}
+func pendCost(size int, frags uint32) int64 { return int64(allocCost(size)) + int64(frags/8) }
 
 // evict drops the pending sample that is farthest ahead, if it is farther than seq. A reliable writer sends it again.
 func (s *source) evict(seq int64) bool {
@@ -117,12 +115,22 @@ func (p *Participant) freePend(e *pend) {
 	p.held -= e.charged
 	if e.buf != nil {
 		e.buf.release()
-		e.buf = nil
 	}
+	e.buf, e.data = nil, nil
 	if cap(e.bits) > 1<<13 {
 		e.bits = nil
 	}
 	pends.Put(e)
+}
+
+// unpack moves the sample out of a pend, for delivery.
+func (s *source) unpack(e *pend) (m *meta, owner *buffer, cost int) {
+	m = &s.p.scratch
+	*m = meta{seq: e.seq, time: e.time, payload: e.data, key: e.key, inline: e.inline}
+	owner, cost = e.buf, int(e.charged)
+	e.buf = nil
+	s.p.freePend(e)
+	return m, owner, cost
 }
 
 func (e *pend) has(f uint32) bool { return e.bits[f/64]>>(f%64)&1 != 0 }

@@ -133,14 +133,14 @@ type filler struct {
 	slab *buffer
 }
 
-// copy returns a copy of data, its owner with a reference for the caller, and what it costs in memory.
-func (f *filler) copy(data []byte) (out []byte, owner *buffer, cost int) {
-	if len(data) > slabPayload {
-		b := f.pool.get(len(data))
-		return append(b.b[:0], data...), b, len(b.b) + sampleOverhead
+// alloc returns n bytes of undefined content, their owner with a reference for the caller, and what they cost in memory.
+func (f *filler) alloc(n int) (data []byte, owner *buffer, cost int) {
+	if n > slabPayload {
+		b := f.pool.get(n)
+		return b.b[:n], b, len(b.b) + sampleOverhead
 	}
-	n := (len(data) + 7) &^ 7
-	if f.slab != nil && f.slab.used+n > slabSize {
+	room := (n + 7) &^ 7
+	if f.slab != nil && f.slab.used+room > slabSize {
 		f.slab.release()
 		f.slab = nil
 	}
@@ -148,11 +148,26 @@ func (f *filler) copy(data []byte) (out []byte, owner *buffer, cost int) {
 		f.slab = f.pool.getSlab()
 	}
 	s := f.slab
-	out = s.b[s.used : s.used+len(data) : s.used+len(data)]
-	s.used += n
+	data = s.b[s.used : s.used+n : s.used+n]
+	s.used += room
 	s.retain()
+	return data, s, room + sampleOverhead
+}
+
+// copy is alloc with a copy of data in it.
+func (f *filler) copy(data []byte) (out []byte, owner *buffer, cost int) {
+	out, owner, cost = f.alloc(len(data))
 	copy(out, data)
-	return out, s, n + sampleOverhead
+	return out, owner, cost
+}
+
+// allocCost is what alloc will say.
+func allocCost(n int) int {
+	if n <= slabPayload {
+		return (n+7)&^7 + sampleOverhead
+	}
+	_, size := class(n)
+	return size + sampleOverhead
 }
 
 // close drops the filler's slab.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/gobag/gobag/rtps/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,6 +75,13 @@ func (c *collector) len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.seqs)
+}
+
+// list is the sequence numbers received, in order.
+func (c *collector) list() []int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.seqs)
 }
 
 func (c *collector) wait(t *testing.T, n int, limit time.Duration) {
@@ -151,10 +157,9 @@ func TestReliableLoopback(t *testing.T) {
 	if st.Received != n || st.Lost != 0 {
 		t.Fatalf("stats %+v", st)
 	}
-	for i, s := range c.seqs {
+	for i, s := range c.list() {
 		if s != int64(i+1) {
 			t.Fatalf("sample %d has sequence number %d", i, s)
 		}
 	}
-	_ = wire.EntityUnknown
 }

@@ -20,33 +20,27 @@ type group struct {
 // maxBeats bounds the HEARTBEATs that ride on one datagram.
 const maxBeats = 24
 
-// currentGroups returns the groups, made anew if readers came, went or became ready. Grouping is by participant: a
-// DATA without reader id reaches all its readers that match us, and so must not be sent where one is not ready.
+// currentGroups returns the groups, made anew if readers came, went or became ready. A DATA without reader id reaches
+// all readers of a participant that match us, and so must not be sent where one is not ready.
 func (w *Writer) currentGroups() []group {
 	if !w.stale {
 		return w.groups
 	}
 	w.stale = false
-	type where struct {
-		dst    netip.AddrPort
-		prefix wire.Prefix
-	}
-	all := map[where][]*sink{}
+	all := map[wire.Prefix][]*sink{}
 	for _, k := range w.sinks {
-		at := where{k.dst, k.peer.prefix}
-		all[at] = append(all[at], k)
+		all[k.peer.prefix] = append(all[k.peer.prefix], k)
 	}
 	w.groups = nil // jobs may still look at the old ones
-	for at, sinks := range all {
+	for prefix, sinks := range all {
+		first := sinks[0]
+		g := group{dst: first.dst, prefix: prefix, fragment: first.fragment, pacer: first.pacer, sinks: sinks}
 		together := len(sinks) > 1
 		for _, k := range sinks {
-			together = together && k.ready && k.fragment == sinks[0].fragment
+			together = together && k.ready && k.fragment == first.fragment && k.dst == first.dst
+			g.start = max(g.start, k.start)
 		}
 		if together {
-			g := group{dst: at.dst, prefix: at.prefix, fragment: sinks[0].fragment, pacer: sinks[0].pacer, sinks: sinks}
-			for _, k := range sinks {
-				g.start = max(g.start, k.start)
-			}
 			w.groups = append(w.groups, g)
 			continue
 		}

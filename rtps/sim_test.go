@@ -160,9 +160,9 @@ func TestBestEffortCountsLoss(t *testing.T) {
 		if st.Lost == 0 || st.Received+st.Lost != uint64(ws.Last-ws.First+1) || ws.Received != st.Received {
 			t.Fatalf("%+v", st)
 		}
-		for i := 1; i < len(c.seqs); i++ {
-			if c.seqs[i] <= c.seqs[i-1] {
-				t.Fatalf("%d after %d", c.seqs[i], c.seqs[i-1])
+		for seqs, i := c.list(), 1; i < len(seqs); i++ {
+			if seqs[i] <= seqs[i-1] {
+				t.Fatalf("%d after %d", seqs[i], seqs[i-1])
 			}
 		}
 		if n := s.a.Stats().Reassembly; n != 0 {
@@ -192,7 +192,7 @@ func TestTransientLocalHistory(t *testing.T) {
 					w.Write(payload(size, 8), 1)
 					until(t, "the next one", 5*time.Second, func() bool { return c.len() >= 4 })
 					time.Sleep(time.Second)
-					if got := fmt.Sprint(c.seqs); got != "[5 6 7 8]" {
+					if got := fmt.Sprint(c.list()); got != "[5 6 7 8]" {
 						t.Fatalf("received %s, the last three and the new one expected", got)
 					}
 					v := newCollector()
@@ -201,7 +201,7 @@ func TestTransientLocalHistory(t *testing.T) {
 					w.Write(payload(size, 9), 1)
 					until(t, "a volatile reader gets the next one", 5*time.Second, func() bool { return v.len() >= 1 })
 					time.Sleep(time.Second)
-					if got := fmt.Sprint(v.seqs); got != "[9]" {
+					if got := fmt.Sprint(v.list()); got != "[9]" {
 						t.Fatalf("volatile reader received %s, only the new one expected", got)
 					}
 				})
@@ -249,17 +249,17 @@ func TestJoinWhilePublishing(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(100 * time.Millisecond)
-			st := r.Stats()
-			if c.seqs[0] > matchedAt || st.Lost != 0 {
-				t.Fatalf("matched at %d, first sample %d, %d lost", matchedAt, c.seqs[0], st.Lost)
+			st, seqs := r.Stats(), c.list()
+			if seqs[0] > matchedAt || st.Lost != 0 {
+				t.Fatalf("matched at %d, first sample %d, %d lost", matchedAt, seqs[0], st.Lost)
 			}
-			for i, seq := range c.seqs {
-				if seq != c.seqs[0]+int64(i) {
-					t.Fatalf("%d after %d", seq, c.seqs[i-1])
+			for i, seq := range seqs {
+				if seq != seqs[0]+int64(i) {
+					t.Fatalf("%d after %d", seq, seqs[i-1])
 				}
 			}
-			if last := int64(w.Stats().Sent); c.seqs[len(c.seqs)-1] != last {
-				t.Fatalf("last received %d, last sent %d", c.seqs[len(c.seqs)-1], last)
+			if last := int64(w.Stats().Sent); seqs[len(seqs)-1] != last {
+				t.Fatalf("last received %d, last sent %d", seqs[len(seqs)-1], last)
 			}
 		})
 	}
@@ -363,9 +363,8 @@ func TestSilentReader(t *testing.T) {
 		s.net.SetFaults(netsim.Faults{})
 		w.Write(payload(1000, 0), 1)
 		until(t, "reader is back", 3*time.Second, func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.seqs[len(c.seqs)-1] == int64(w.Stats().Sent)
+			seqs := c.list()
+			return seqs[len(seqs)-1] == int64(w.Stats().Sent)
 		})
 		if st := w.Stats(); st.Dropped < 480 {
 			t.Fatalf("%+v", st)
@@ -441,7 +440,7 @@ func TestHolesOfGoneWriter(t *testing.T) {
 		s.b.Close()
 		until(t, "goodbye", 2*time.Second, func() bool { return len(s.a.Peers()) == 0 })
 		st := r.Stats()
-		if got := fmt.Sprint(c.seqs); got != "[1 2 3 4 5 7 10]" || st.Lost != 8 || st.Received != 7 {
+		if got := fmt.Sprint(c.list()); got != "[1 2 3 4 5 7 10]" || st.Lost != 8 || st.Received != 7 {
 			t.Fatalf("received %s, stats %+v", got, st)
 		}
 	})
@@ -458,7 +457,7 @@ func TestLifespan(t *testing.T) {
 		c := newCollector()
 		s.reader(s.a, reliable(TransientLocal, 10), c)
 		time.Sleep(time.Second)
-		if got := fmt.Sprint(c.seqs); got != "[2 3]" {
+		if got := fmt.Sprint(c.list()); got != "[2 3]" {
 			t.Fatalf("received %s, what is older than a second is not wanted any more", got)
 		}
 	})

@@ -40,10 +40,10 @@ type source struct {
 	guess   int64 // a volatile reader's samples begin here at the latest; below it nobody knows
 	started mono  // when next was set by guessing
 
-	hbSeen          bool
-	hbFirst, hbLast int64
-	hbCount         uint32
-	hbAt            mono
+	hbSeen  bool
+	hbLast  int64
+	hbCount uint32
+	hbAt    mono
 
 	matched   mono
 	solicited mono // last request for a HEARTBEAT
@@ -53,6 +53,8 @@ type source struct {
 	isDue     bool   // is in Participant.due
 	owes      int64  // highest sequence number asked for: acknowledge as soon as it is passed; 0 none
 	asked     *askedRing
+	stuck     int64 // next when a hole was noticed at it
+	stuckAt   mono
 	stalls    int  // requests in a row without progress
 	asking    mono // last request
 	dataAt    mono // last data
@@ -173,14 +175,7 @@ func (s *source) drain() {
 	}
 }
 
-func (s *source) deliverPend(e *pend) {
-	m := &s.p.scratch
-	*m = meta{seq: e.seq, time: e.time, payload: e.buf.b[:e.size], key: e.key, inline: e.inline}
-	buf, cost := e.buf, int(e.charged)
-	e.buf = nil
-	s.p.freePend(e)
-	s.deliver(m, buf, cost)
-}
+func (s *source) deliverPend(e *pend) { s.deliver(s.unpack(e)) }
 
 // skipTo gives up everything below to that has not arrived. Complete samples among it are delivered, the others are lost
 // if a sample was seen before.

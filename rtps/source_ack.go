@@ -64,7 +64,7 @@ func (s *source) onHeartbeat(h *wire.Heartbeat) {
 		return
 	}
 	first := !s.hbSeen
-	s.hbSeen, s.hbCount, s.hbAt, s.hbFirst, s.hbLast = true, h.Count, now, h.First, h.Last
+	s.hbSeen, s.hbCount, s.hbAt, s.hbLast = true, h.Count, now, h.Last
 	if s.ignored {
 		s.next = max(s.next, h.Last+1)
 		s.setDue(!h.Final)
@@ -302,11 +302,13 @@ func (s *source) nextTimer() mono {
 
 // holeTimer is when to ask for what is missing.
 func (s *source) holeTimer() mono {
-	wait := holeDelay
-	if s.next > s.top {
-		wait = tailDelay
+	t := max(s.dataAt, s.hbAt).add(tailDelay)
+	if s.next <= s.top { // data went past it
+		if s.stuck != s.next {
+			s.stuck, s.stuckAt = s.next, s.p.now
+		}
+		t = s.stuckAt.add(holeDelay)
 	}
-	t := max(s.dataAt, s.hbAt).add(wait)
 	if e := s.pending[s.next]; e != nil && !e.complete {
 		t = e.at.add(fragDelay)
 		if e.askedLeft > 0 {

@@ -17,9 +17,7 @@ func (s *source) arrived(seq int64) {
 	}
 	s.dataAt = now
 	s.top = max(s.top, seq)
-	if s.probed {
-		s.probed = false
-	}
+	s.probed = false
 }
 
 // onData takes a sample that came whole.
@@ -62,7 +60,7 @@ func (s *source) onData(m *meta) {
 			return
 		}
 		e.time, e.key, e.inline, e.complete = m.time, m.key, m.inline, true
-		copy(e.buf.b, m.payload)
+		copy(e.data, m.payload)
 	}
 	s.p.timers.by(&s.timer, s.nextTimer())
 }
@@ -135,14 +133,14 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 			return
 		}
 		if !s.reliable {
-			s.limitPartial(d.Seq)
+			s.limitPartial()
 		}
 		if e = s.newPend(d.Seq, size, uint32(frags)); e == nil {
 			return
 		}
 		e.fragSize, e.time, e.key, e.inline = fragSize, time, d.Key, d.InlineQoS
 	}
-	if e.complete || e.fragSize != fragSize || e.size != size {
+	if e.complete || e.fragSize != fragSize || len(e.data) != size {
 		return // here already, or not the sample that was begun
 	}
 	s.place(e, d)
@@ -162,7 +160,7 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 		if f >= e.frags {
 			return
 		}
-		from, to := int(f)*e.fragSize, min(int(f+1)*e.fragSize, e.size)
+		from, to := int(f)*e.fragSize, min(int(f+1)*e.fragSize, len(e.data))
 		src := i * e.fragSize
 		if src+to-from > len(d.Payload) {
 			return
@@ -171,7 +169,7 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 		if e.has(f) {
 			continue
 		}
-		copy(e.buf.b[from:to], d.Payload[src:])
+		copy(e.data[from:to], d.Payload[src:])
 		e.bits[f/64] |= 1 << (f % 64)
 		e.have++
 		if e.askedLeft > 0 && e.asked.Contains(f+1) {
@@ -186,12 +184,7 @@ func (s *source) complete(e *pend) {
 	s.stalls = 0
 	if !s.reliable {
 		delete(s.pending, e.seq)
-		m := &s.p.scratch
-		*m = meta{seq: e.seq, time: e.time, payload: e.buf.b[:e.size], key: e.key, inline: e.inline}
-		buf, cost := e.buf, int(e.charged)
-		e.buf = nil
-		s.p.freePend(e)
-		s.bestEffort(m, buf, cost)
+		s.bestEffort(s.unpack(e))
 		return
 	}
 	if e.seq == s.next {
@@ -200,7 +193,7 @@ func (s *source) complete(e *pend) {
 }
 
 // limitPartial makes room for one more incomplete sample of a best-effort writer.
-func (s *source) limitPartial(seq int64) {
+func (s *source) limitPartial() {
 	if len(s.pending) < maxPartial {
 		return
 	}

@@ -434,3 +434,23 @@ func TestGoodbyeForms(t *testing.T) {
 		})
 	}
 }
+
+// A hole is asked for even while data goes on to come.
+func TestHoleInAStream(t *testing.T) {
+	byHand(t, wire.VendorFast, Volatile, reliable(Volatile, 0), func(h *handWriter) {
+		h.heartbeat(1, 0, false)
+		h.take()
+		h.data(1)
+		for seq := int64(3); seq < 103; seq++ {
+			h.data(seq)
+			time.Sleep(time.Millisecond)
+		}
+		if s := h.take(); !strings.HasPrefix(s, "ack 2 -2") {
+			t.Errorf("the reader says %q", s)
+		}
+		h.data(2)
+		if len(h.got) != 102 {
+			t.Errorf("%d received", len(h.got))
+		}
+	})
+}

@@ -198,6 +198,7 @@ func (w *Writer) awaitSpace(n int) error {
 	}
 	limit := time.NewTimer(w.cfg.QoS.MaxBlocking)
 	defer limit.Stop()
+	began := p.now
 	for w.unacked > 0 && w.unacked+n > w.cfg.Window {
 		progress := w.progress
 		w.waiting++
@@ -212,6 +213,11 @@ func (w *Writer) awaitSpace(n int) error {
 		w.waiting--
 		if w.closed {
 			return ErrClosed
+		}
+		if expired && p.now.sub(began) > w.cfg.QoS.MaxBlocking+maxStall {
+			began = p.now // the process stood still, acknowledgements may wait in the socket
+			limit.Reset(w.cfg.QoS.MaxBlocking)
+			continue
 		}
 		if expired {
 			for w.unacked > 0 && w.unacked+n > w.cfg.Window {
@@ -258,7 +264,7 @@ func (w *Writer) trim() {
 	moved := low > w.acked
 	for w.acked < low {
 		w.acked++
-		if s := w.hist.at(w.acked); s != nil {
+		if s := w.hist.at(w.acked); s != nil && !w.builtin() {
 			w.unacked -= len(s.data)
 			if w.acked > silent {
 				w.count.Dropped++
