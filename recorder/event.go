@@ -35,18 +35,42 @@ const (
 	EventOther                              // anything else worth a line
 )
 
-// emit hands an event to whoever listens. It must not be called with locks held that Snapshot needs, nor on a receive
-// goroutine.
+// maxEvents is how many events may wait for a listener that is behind; what comes then is not told.
+const maxEvents = 256
+
+// emit hands an event to whoever listens, without waiting for it: a terminal that stands still must not stop the recording.
 func (r *Recorder) emit(kind EventKind, level slog.Level, topic, text string) {
-	if r.o.OnEvent == nil {
-		if topic != "" {
-			r.o.Logger.Log(context.Background(), level, text, "topic", topic)
-		} else {
-			r.o.Logger.Log(context.Background(), level, text)
-		}
-		return
+	select {
+	case r.events <- Event{kind, level, topic, text}:
+	default:
 	}
-	r.eventMu.Lock()
-	defer r.eventMu.Unlock()
-	r.o.OnEvent(Event{kind, level, topic, text})
+}
+
+// tell hands events over, one after the other, until end is closed and none is left.
+func (r *Recorder) tell(end <-chan struct{}) {
+	for {
+		select {
+		case e := <-r.events:
+			r.tellOne(e)
+			continue
+		case <-end:
+		}
+		select {
+		case e := <-r.events:
+			r.tellOne(e)
+		default:
+			return
+		}
+	}
+}
+
+func (r *Recorder) tellOne(e Event) {
+	switch {
+	case r.o.OnEvent != nil:
+		r.o.OnEvent(e)
+	case e.Topic != "":
+		r.o.Logger.Log(context.Background(), e.Level, e.Text, "topic", e.Topic)
+	default:
+		r.o.Logger.Log(context.Background(), e.Level, e.Text)
+	}
 }

@@ -308,6 +308,38 @@ func TestHangingFreeSpace(t *testing.T) {
 	})
 }
 
+// A listener that hangs, as a terminal after Ctrl-S does, does not stop the recording.
+func TestHangingListener(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		hang := make(chan struct{})
+		rec, err := New(Options{Node: g.node, All: true, Output: g.dir, Storage: g.storage.Name(), MinFreeSpace: -1, MaxBagSize: 100_000,
+			StopTimeout: 5 * time.Second, Now: g.net.Clock().Now, OnEvent: func(Event) { <-hang }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		g.rec, g.cancel, g.done = rec, cancel, make(chan struct{})
+		go func() {
+			g.result, g.err = rec.Run(ctx)
+			close(g.done)
+		}()
+		a := g.advertise("/a")
+		settled()
+		for range maxEvents + 50 {
+			g.publish(a, 1, 1000)
+			g.net.Clock().Step(time.Hour)
+			time.Sleep(100 * time.Millisecond)
+		}
+		start := time.Now()
+		res, err := g.stop()
+		if err != nil || res.Messages != maxEvents+50 || res.Files < 3 || time.Since(start) > 6*time.Second {
+			t.Errorf("%v after %v, %d messages in %d files", err, time.Since(start), res.Messages, res.Files)
+		}
+		close(hang)
+		synctest.Wait()
+	})
+}
+
 func TestTooLargeForStorage(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		g.storage.Driver = smallDriver{g.storage.Driver}

@@ -62,7 +62,7 @@ type Options struct {
 
 	Now     func() int64 // wall clock, ns since the Unix epoch, watched for steps; nil = the system's
 	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
-	OnEvent func(Event)  // called from goroutines of the recorder, one event at a time; must not block for long
+	OnEvent func(Event)  // called by one goroutine of the recorder; the recording does not wait for it
 
 	// FreeSpace returns the bytes left on and the size of the file system that holds path; nil = ask the system.
 	FreeSpace func(path string) (free, total int64, err error)

@@ -46,9 +46,9 @@ type Recorder struct {
 	abortOnce sync.Once
 	aborted   chan struct{}
 
-	eventMu sync.Mutex
-	onceMu  sync.Mutex
-	once    map[string]bool
+	events chan Event
+	onceMu sync.Mutex
+	once   map[string]bool
 }
 
 // StopReason says why a recording ended.
@@ -94,7 +94,7 @@ func New(o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	r := &Recorder{o: o.withDefaults(), stopped: make(chan struct{}), aborted: make(chan struct{}),
-		byName: map[string]*topic{}, once: map[string]bool{}}
+		byName: map[string]*topic{}, once: map[string]bool{}, events: make(chan Event, maxEvents)}
 	var err error
 	if r.filter, err = newFilter(r.o); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -122,6 +122,11 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("record: %w", err)
 	}
 
+	told, allSaid := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		r.tell(allSaid)
+	}()
 	written := make(chan error, 1)
 	go func() { written <- w.run() }()
 	work, stopWork := context.WithCancel(ctx)
@@ -146,15 +151,26 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	r.state.Store(int32(StateStopping))
 	r.queue.Close()
 	err = r.waitForWriter(written)
-	select {
-	case <-diskWatched:
-	case <-r.aborted:
-	case <-time.After(r.o.StopTimeout): // a network file system that does not answer
-	}
+	r.waitBriefly(diskWatched) // a network file system may not answer
 	stopWatching()
 	watchers.Wait()
 	r.state.Store(int32(StateClosed))
-	return r.finish(err)
+	res, err := r.finish(err)
+	r.emit(EventStopped, slog.LevelInfo, "", "Recording stopped")
+	close(allSaid)
+	r.waitBriefly(told) // a terminal may stand still
+	return res, err
+}
+
+// waitBriefly waits for something that can hang for reasons outside of this program.
+func (r *Recorder) waitBriefly(done <-chan struct{}) {
+	t := time.NewTimer(r.o.StopTimeout)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-r.aborted:
+	case <-t.C:
+	}
 }
 
 // Abort stops the recording without waiting for what is queued. The bag is left as a crash would leave it.
@@ -291,7 +307,6 @@ func (r *Recorder) finish(err error) (Result, error) {
 	if res.Messages == 0 {
 		err = errors.Join(err, ErrNothingRecorded)
 	}
-	r.emit(EventStopped, slog.LevelInfo, "", "Recording stopped")
 	if err != nil {
 		return res, fmt.Errorf("record: %w", err)
 	}
