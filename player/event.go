@@ -32,16 +32,42 @@ const (
 	EventOther   // anything else worth a line
 )
 
+// maxEvents is how many events may wait for a listener that is behind; what comes then is not told.
+const maxEvents = 256
+
+// emit hands an event to whoever listens, without waiting for it: a terminal that stands still must not stop the playback.
 func (p *Player) emit(kind EventKind, level slog.Level, topic, text string) {
-	if p.o.OnEvent == nil {
-		if topic != "" {
-			p.o.Logger.Log(context.Background(), level, text, "topic", topic)
-		} else {
-			p.o.Logger.Log(context.Background(), level, text)
-		}
-		return
+	select {
+	case p.events <- Event{kind, level, topic, text}:
+	default:
 	}
-	p.eventMu.Lock()
-	defer p.eventMu.Unlock()
-	p.o.OnEvent(Event{kind, level, topic, text})
+}
+
+// tell hands events over, one after the other, until end is closed and none is left.
+func (p *Player) tell(end <-chan struct{}) {
+	for {
+		select {
+		case e := <-p.events:
+			p.tellOne(e)
+			continue
+		case <-end:
+		}
+		select {
+		case e := <-p.events:
+			p.tellOne(e)
+		default:
+			return
+		}
+	}
+}
+
+func (p *Player) tellOne(e Event) {
+	switch {
+	case p.o.OnEvent != nil:
+		p.o.OnEvent(e)
+	case e.Topic != "":
+		p.o.Logger.Log(context.Background(), e.Level, e.Text, "topic", e.Topic)
+	default:
+		p.o.Logger.Log(context.Background(), e.Level, e.Text)
+	}
 }

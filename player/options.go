@@ -50,7 +50,7 @@ type Options struct {
 	QoSOverrides map[string]ros.QoS // offered instead of the recorded profile, by name in the bag or after Remap
 
 	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
-	OnEvent func(Event)  // called from goroutines of the player, one event at a time; must not block
+	OnEvent func(Event)  // called by one goroutine of the player while it runs; the playback does not wait for it
 }
 
 const (

@@ -33,7 +33,7 @@ type Player struct {
 
 	mu      sync.Mutex
 	skipped []Skipped
-	eventMu sync.Mutex
+	events  chan Event
 
 	nextStarved, nextGap time.Time // of the goroutine of Run
 	sleeper              sleeper
@@ -76,7 +76,7 @@ func New(o Options) (*Player, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("play: %w", err)
 	}
-	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1), sleeper: preciseSleeper}
+	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1), sleeper: preciseSleeper, events: make(chan Event, maxEvents)}
 	var errF, errR error
 	p.filter, errF = newFilter(p.o)
 	p.remaps, errR = parseRemaps(p.o.Remap)
@@ -104,21 +104,39 @@ func (p *Player) Run(ctx context.Context) (Result, error) {
 	if !p.started.CompareAndSwap(false, true) {
 		return Result{}, ErrRunning
 	}
+	told, allSaid := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		p.tell(allSaid)
+	}()
+	res, err := p.run(ctx)
+	p.state.Store(int32(StateStopped))
+	close(allSaid)
+	select {
+	case <-told:
+	case <-time.After(listenerPatience): // a terminal may stand still
+	}
+	if err != nil {
+		return res, fmt.Errorf("play: %w", err)
+	}
+	return res, nil
+}
+
+// listenerPatience is how long the end waits for a listener that is behind.
+const listenerPatience = 5 * time.Second
+
+func (p *Player) run(ctx context.Context) (Result, error) {
 	began := time.Now()
-	defer p.state.Store(int32(StateStopped))
 	pubs, err := p.prepare(ctx)
 	if err != nil {
-		return p.result(pubs, began), errors.Join(fmt.Errorf("play: %w", err), closeAll(pubs))
+		return p.result(pubs, began), errors.Join(err, closeAll(pubs))
 	}
 	err = p.play(ctx, pubs)
 	p.waitAcked(ctx, pubs)
 	res := p.result(pubs, began)
 	err = errors.Join(err, closeAll(pubs))
 	p.emit(EventStopped, slog.LevelInfo, "", fmt.Sprintf("Playback ended after %s", plural(res.Played, "message")))
-	if err != nil {
-		return res, fmt.Errorf("play: %w", err)
-	}
-	return res, nil
+	return res, err
 }
 
 // prepare advertises the topics and waits for subscriptions that are there already.
