@@ -3,6 +3,7 @@ package player
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gobag/gobag/ros"
@@ -180,4 +181,21 @@ func TestWaitAcked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A listener that hangs, as a terminal after Ctrl-S does, does not hold the playback up.
+func TestHangingListener(t *testing.T) {
+	inBubble(t, func(g *rig) {
+		r := makeBag(t, topics("/a"), every(10, 100, 1))
+		g.listen("/a", ros.DefaultQoS())
+		p := g.make(Options{Bag: r})
+		hang := make(chan struct{})
+		p.o.OnEvent = func(Event) { <-hang }
+		res, err := p.Run(context.Background())
+		if err != nil || res.Played != 10 || res.Lateness.Max != 0 {
+			t.Fatal(err, res)
+		}
+		close(hang)
+		synctest.Wait()
+	})
 }
