@@ -241,11 +241,21 @@ func TestWhatIsIt(t *testing.T) {
 
 // A database that is no bag is refused with what it lacks.
 func TestNoBag(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db3")
-	execSQL(t, path, "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT)")
-	_, err := Driver{}.OpenReader(context.Background(), path, plugin.ReadOptions{})
-	if !errors.Is(err, plugin.ErrFormat) || !strings.Contains(err.Error(), "column type") {
-		t.Error(err)
+	const messages = "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)"
+	for want, tables := range map[string][]string{
+		"table topics has no column id":    {"CREATE TABLE x(y)"},
+		"table topics has no column type":  {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT)", messages},
+		"table messages has no column":     {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)"},
+		"but no bag (no such table: main.other": {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)", messages, "CREATE VIEW schema AS SELECT 1 AS schema_version FROM other"},
+		"but no bag (no such column: rowid": {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)",
+			"CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB) WITHOUT ROWID"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.db3")
+		execSQL(t, path, tables...)
+		_, err := Driver{}.OpenReader(context.Background(), path, plugin.ReadOptions{})
+		if !errors.Is(err, plugin.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

@@ -132,7 +132,7 @@ func (d *description) readSchema(c *conn) error {
 	if has, err := columns(c, "metadata"); err != nil {
 		return err
 	} else if has["metadata"] && has["metadata_version"] {
-		err := c.query("SELECT metadata_version, metadata FROM metadata ORDER BY id DESC LIMIT 1", func(s *stmt) error {
+		err := c.query("SELECT metadata_version, metadata FROM metadata ORDER BY rowid DESC LIMIT 1", func(s *stmt) error {
 			d.info.Metadata = plugin.Metadata{Version: int(s.int64(0)), Text: s.text(1)}
 			return nil
 		})
@@ -240,7 +240,7 @@ func (d *description) countPacks(c *conn, t, step *tally) error {
 		return err
 	}, t.last, t.limit)
 	step.done = n < t.limit
-	if damaged(err) || errors.Is(err, errCutOff) {
+	if damaged(err) || errors.Is(err, errPack) {
 		step.done, step.damage = true, err
 		return nil
 	}

@@ -64,7 +64,7 @@ func (d *description) readDefinitions(c *conn) error {
 	}
 	type key struct{ typ, hash string }
 	defs := map[key]plugin.Definition{}
-	err = c.query("SELECT topic_type, encoding, encoded_message_definition, "+hash+" FROM message_definitions ORDER BY id", func(s *stmt) error {
+	err = c.query("SELECT topic_type, encoding, encoded_message_definition, "+hash+" FROM message_definitions ORDER BY rowid", func(s *stmt) error {
 		def := plugin.Definition{Encoding: s.text(1), Text: s.text(2)}
 		if def.Text == "" {
 			return nil

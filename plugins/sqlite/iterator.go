@@ -14,8 +14,6 @@ import (
 	"github.com/gobag/gobag/plugin"
 )
 
-var errTooFast = errors.New("is being written too fast to be read; try again")
-
 // key is the place of a message in the order.
 type key struct{ stamp, id int64 }
 

@@ -23,6 +23,7 @@ import (
 const (
 	packVersion  = 1
 	packMessages = 512
+	packLimit    = 1 << 16 // that readers take
 )
 
 // packer gathers the messages of the next pack.
@@ -102,12 +103,15 @@ type extra struct {
 func parsePack(first int64, row []byte, onlyTotals bool) (totals []packTotal, extras []extra, err error) {
 	r := packReader{b: row}
 	if v := r.byte(); v != packVersion && !r.bad {
-		return nil, nil, fmt.Errorf("pack %d: unknown version %d", first, v)
+		return nil, nil, fmt.Errorf("pack %d: version %d: %w", first, v, errPack)
 	}
 	n := r.uvarint()
 	k := r.uvarint()
-	if r.bad || n > uint64(len(row)) || k > uint64(len(row)) {
-		return nil, nil, fmt.Errorf("pack %d: cut off", first)
+	if r.bad {
+		return nil, nil, r.err(first)
+	}
+	if n > packLimit || k > n {
+		return nil, nil, fmt.Errorf("pack %d: %d messages of %d topics: %w", first, n, k, errPack)
 	}
 	for range k {
 		totals = append(totals, packTotal{plugin.TopicID(r.uvarint()), r.uvarint(), r.uvarint()})
@@ -157,12 +161,15 @@ type packReader struct {
 
 func (r *packReader) err(id int64) error {
 	if r.bad {
-		return fmt.Errorf("pack %d: %w", id, errCutOff)
+		return fmt.Errorf("pack %d: %w: %w", id, errPack, errCutOff)
 	}
 	return nil
 }
 
-var errCutOff = errors.New("cut off")
+var (
+	errPack   = errors.New("unknown form")
+	errCutOff = errors.New("cut off")
+)
 
 func (r *packReader) byte() byte {
 	if len(r.b) == 0 {
@@ -237,7 +244,7 @@ func (t *topicRow) encode() []byte {
 func parseTopicRow(id int64, row []byte) (topicRow, error) {
 	r := packReader{b: row}
 	if v := r.byte(); v != topicRowVersion && !r.bad {
-		return topicRow{}, fmt.Errorf("topic row %d: unknown version %d", id, v)
+		return topicRow{}, fmt.Errorf("topic row %d: version %d: %w", id, v, errPack)
 	}
 	t := topicRow{typeHash: r.string()}
 	t.definition = plugin.Definition{Encoding: r.string(), Text: r.string()}
@@ -246,7 +253,7 @@ func parseTopicRow(id int64, row []byte) (topicRow, error) {
 		t.sources = append(t.sources, r.string())
 	}
 	if r.bad {
-		return topicRow{}, fmt.Errorf("topic row %d: %w", id, errCutOff)
+		return topicRow{}, fmt.Errorf("topic row %d: %w: %w", id, errPack, errCutOff)
 	}
 	return t, nil
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -30,7 +32,7 @@ type reader struct {
 const (
 	maxIdle = 2
 	// patience is how long opening a storage, or reading a portion of it, goes on against a writer that changes it.
-	patience = 20 * time.Second
+	patience = 10 * time.Second
 )
 
 func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader, error) {
@@ -114,13 +116,17 @@ func (vc *viewConn) closeAll() error {
 	return errors.Join(vc.close(), vc.v.f.close())
 }
 
-// explain turns an error of SQLite that means damage into a CorruptError.
+// explain turns an error of SQLite into a CorruptError if it means damage, into ErrFormat if it means other tables.
 func (vc *viewConn) explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if e := vc.file.err.Load(); e != nil {
 		return *e // what the file system or the view said, of which SQLite only knows that reading failed
+	}
+	var e1 *sqlError
+	if errors.As(err, &e1) && e1.code == sqlite3.SQLITE_ERROR {
+		return fmt.Errorf("a SQLite database, but no bag (%w): %w", err, plugin.ErrFormat) // tables of another make
 	}
 	if !damaged(err) {
 		return err

@@ -96,10 +96,11 @@ type view struct {
 }
 
 // mark is what identifies a state of the files. Two equal marks with reads between them mean that nothing those reads
-// saw has changed, as long as the writer uses a journal or a log, or changes the counter in the header as all writers
-// do that share the file.
+// saw has changed: a writer with a journal or a log leaves traces there, and one without holds a lock while it changes
+// the file, and has changed the counter in the header afterwards.
 type mark struct {
 	counter uint32
+	writing bool // somebody is changing the file, and keeps no record beside it of what was there
 	journal journalMark
 	wal     walMark
 }
@@ -109,6 +110,7 @@ const loadTries = 200
 
 // load reads the state of the files.
 func (f *files) load() (*view, error) {
+	tooFast := errTooFast
 	for i := range loadTries {
 		if err := f.openSides(); err != nil {
 			return nil, err
@@ -116,6 +118,11 @@ func (f *files) load() (*view, error) {
 		m, err := f.readMark()
 		if err != nil {
 			return nil, err
+		}
+		if m.writing {
+			tooFast = errNoJournal
+			time.Sleep(time.Millisecond)
+			continue
 		}
 		v, err := f.build(m)
 		if err == nil {
@@ -127,8 +134,13 @@ func (f *files) load() (*view, error) {
 		}
 		time.Sleep(time.Duration(min(i, 20)) * time.Millisecond)
 	}
-	return nil, errTooFast
+	return nil, tooFast
 }
+
+var (
+	errTooFast   = errors.New("is being written too fast to be read; try again")
+	errNoJournal = errors.New("is being written without a journal file, and can be read when it is closed")
+)
 
 // build reads the state of the files after m was taken.
 func (f *files) build(m mark) (*view, error) {
@@ -202,6 +214,11 @@ func (f *files) readMark() (mark, error) {
 	}
 	m.counter = binary.BigEndian.Uint32(b[:])
 	var err error
+	if f.journal == nil && f.wal == nil {
+		if m.writing, err = changing(f.db); err != nil {
+			return m, err
+		}
+	}
 	if m.journal, err = readJournalMark(f.path+"-journal", f.journal); err != nil {
 		return m, err
 	}

@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/gobag/gobag/internal/fsx"
+	"github.com/gobag/gobag/plugin"
+)
+
+// sides are the files that SQLite may keep beside a database.
+var sides = []string{"-journal", "-wal", "-shm"}
+
+// create makes the database under a temporary name and publishes it whole, so that whatever the moment of a crash the
+// file at path is a database with all its tables; then it opens it for recording.
+func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	pr, err := lookupPreset(o.Preset)
+	if err != nil {
+		return nil, err
+	}
+	pragmas, err := parseConfig(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	for _, side := range append([]string{""}, sides...) {
+		if _, err := os.Lstat(path + side); err == nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Base(path+side), plugin.ErrExists)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	tmp := fsx.TempName(path)
+	if err := buildEmpty(tmp, o, pragmas); err != nil {
+		return nil, errors.Join(err, os.Remove(tmp))
+	}
+	if err := fsx.PublishNew(tmp, path); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			err = plugin.ErrExists
+		}
+		return nil, errors.Join(err, os.Remove(tmp))
+	}
+	w := &writer{path: path, preset: pr, humble: o.Compat == plugin.CompatHumble}
+	if err := w.open(pragmas); err != nil {
+		err = errors.Join(err, w.closeConn(), os.Remove(path))
+		for _, side := range sides {
+			if rerr := os.Remove(path + side); !errors.Is(rerr, fs.ErrNotExist) {
+				err = errors.Join(err, rerr)
+			}
+		}
+		return nil, err
+	}
+	return w, nil
+}
+
+// buildEmpty makes and syncs a database at path, which must not exist, with all tables and no messages.
+func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c, err := openConn(path, sqlite3.SQLITE_OPEN_READWRITE, "")
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for _, p := range []string{"page_size = " + fmt.Sprint(pageSize), "locking_mode = EXCLUSIVE", "journal_mode = OFF", "synchronous = OFF"} {
+		if _, _, err := c.queryText("PRAGMA " + p); err != nil {
+			return err
+		}
+	}
+	if err := checkPragmas(c, pragmas); err != nil {
+		return err
+	}
+	early := slices.DeleteFunc(slices.Clone(pragmas), func(p pragma) bool { return !p.beforeTables() })
+	if err := applyPragmas(c, early); err != nil {
+		return err
+	}
+	if err := c.exec("BEGIN"); err != nil {
+		return err
+	}
+	if err := createTables(c, o); err != nil {
+		return err
+	}
+	if err := c.exec("COMMIT"); err != nil {
+		return err
+	}
+	if err := c.close(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// open opens the finished empty database for recording.
+func (w *writer) open(pragmas []pragma) (err error) {
+	if w.file, err = os.Open(w.path); err != nil {
+		return err
+	}
+	if w.c, err = openConn(w.path, sqlite3.SQLITE_OPEN_READWRITE, ""); err != nil {
+		return err
+	}
+	for _, p := range []string{
+		// Nobody who looks at the file may hold up the recording; see docs/formats/sqlite.md on reading it meanwhile.
+		"locking_mode = EXCLUSIVE",
+		"journal_mode = PERSIST",
+		"synchronous = " + w.preset.synchronous,
+		"cache_size = " + fmt.Sprint(-cacheKiB),
+		"temp_store = MEMORY",
+	} {
+		if _, _, err := w.c.queryText("PRAGMA " + p); err != nil {
+			return fmt.Errorf("pragma %s: %w", p, err)
+		}
+	}
+	if err := applyPragmas(w.c, pragmas); err != nil {
+		return err
+	}
+	if err := w.showJournal(); err != nil {
+		return err
+	}
+	if w.pageSize, _, err = w.c.queryInt("PRAGMA page_size"); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		s   **stmt
+		sql string
+	}{
+		{&w.insert, "INSERT INTO messages(id, topic_id, timestamp, data) VALUES (?, ?, ?, ?)"},
+		{&w.pack, "INSERT INTO gobag_data(id, data) VALUES (?, ?)"},
+		{&w.begin, "BEGIN EXCLUSIVE"},
+		{&w.commit, "COMMIT"},
+		{&w.pages, "PRAGMA page_count"},
+	} {
+		if *p.s, err = w.c.prepare(p.sql); err != nil {
+			return err
+		}
+	}
+	// The first transaction takes the lock on the file and keeps it.
+	if err := w.begin.run(); err != nil {
+		return err
+	}
+	if err := w.commit.run(); err != nil {
+		return err
+	}
+	return w.measure()
+}
+
+// showJournal makes the empty file of the journal that the first transaction will use, if it will use one: by the file
+// a reader knows that what it sees while this connection holds its lock can be trusted.
+func (w *writer) showJournal() error {
+	mode, _, err := w.c.queryText("PRAGMA journal_mode")
+	if err != nil || mode != "persist" && mode != "delete" && mode != "truncate" {
+		return err
+	}
+	f, err := os.OpenFile(w.path+"-journal", os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

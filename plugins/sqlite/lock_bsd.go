@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package sqlite
+
+import "syscall"
+
+const getLock = syscall.F_GETLK
