@@ -122,7 +122,7 @@ const HashPrefix = "RIHS01_"
 // Hash returns the RIHS01 hash of the description: HashPrefix and the SHA-256 of its JSON (REP 2016).
 func (d *Description) Hash() string {
 	h := sha256.New()
-	d.WriteJSON(h) // a hash never fails
+	_ = d.WriteJSON(h) // a hash takes every write
 	return HashPrefix + hex.EncodeToString(h.Sum(nil))
 }
 
