@@ -5,6 +5,7 @@ package lab
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -36,7 +37,10 @@ func (t Topic) Body(b []byte, n uint32, instance int) []byte {
 		w.u32(n)
 		w.align(8)
 		w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)*t.period())
-		w.pattern(t.Size, n)
+		w.pattern(t.Size+t.Grow*int(n), n)
+	case Keyed:
+		w.u32(n % 3)
+		w.u32(n)
 	}
 	return w.b
 }
@@ -129,6 +133,15 @@ func (w *cdrWriter) pattern(size int, n uint32) {
 	}
 }
 
+// encapsulation is the id in front of a sample: CDR little-endian, or plain CDR2. The types that are sent as CDR2 (string)
+// have the same layout in both.
+func (t Topic) encapsulation() [2]byte {
+	if t.XCDR2 {
+		return [2]byte{0, 7}
+	}
+	return [2]byte{0, 1}
+}
+
 // Number reads the running number out of a serialized sample (header included).
 func (t Topic) Number(payload []byte) (uint32, error) {
 	at := encapsulation
@@ -139,7 +152,7 @@ func (t Topic) Number(payload []byte) (uint32, error) {
 		}
 		v, err := strconv.ParseUint(string(payload[8:18]), 10, 32)
 		return uint32(v), err
-	case Blob:
+	case Blob, Keyed:
 		at += 4
 	}
 	if len(payload) < at+4 {
@@ -162,8 +175,8 @@ func (c *Checker) Check(payload []byte) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if payload[0] != 0 || payload[1] != 1 {
-		return n, fmt.Errorf("%s %d: encapsulation %x, want 0001", c.Topic.Name, n, payload[:2])
+	if want := c.Topic.encapsulation(); !bytes.Equal(payload[:2], want[:]) {
+		return n, fmt.Errorf("%s %d: encapsulation %x, want %x", c.Topic.Name, n, payload[:2], want)
 	}
 	c.want = c.Topic.Body(c.want[:0], n, c.Instance)
 	got := payload[encapsulation:]
@@ -188,8 +201,8 @@ func (c *Checker) CheckHash(a Arrival) error {
 	if a.Number < 0 {
 		return fmt.Errorf("%s: sample without a number", c.Topic.Name)
 	}
-	if a.Header[:4] != "0001" {
-		return fmt.Errorf("%s %d: encapsulation %s, want 0001", c.Topic.Name, a.Number, a.Header)
+	if want := c.Topic.encapsulation(); a.Header[:4] != hex.EncodeToString(want[:]) {
+		return fmt.Errorf("%s %d: encapsulation %s, want %x", c.Topic.Name, a.Number, a.Header, want)
 	}
 	c.want = c.Topic.Body(c.want[:0], uint32(a.Number), c.Instance)
 	h := FNV1a(c.want)

@@ -16,6 +16,7 @@ const (
 	Imu    Kind = "imu"
 	Image  Kind = "image"
 	Blob   Kind = "blob"
+	Keyed  Kind = "keyed"
 )
 
 // Type is the ROS name of the type.
@@ -27,6 +28,8 @@ func (k Kind) Type() string {
 		return "sensor_msgs/msg/Imu"
 	case Image:
 		return "sensor_msgs/msg/Image"
+	case Keyed:
+		return "load_msgs/msg/Keyed"
 	default:
 		return "load_msgs/msg/Blob"
 	}
@@ -48,6 +51,16 @@ type Topic struct {
 	Early          bool
 	Hash           string
 	Partition      string
+
+	Grow        int    // bytes by which every sample of a blob is larger than the one before; needs Count
+	As          string // type name on the wire; "" = that of the kind
+	DeadlineMS  int    // 0 = none
+	LatencyMS   int
+	LeaseMS     int
+	Liveliness  string // "", "manual_participant", "manual_topic"
+	Exclusive   bool   // ownership
+	SourceOrder bool   // destination order by source stamp
+	XCDR2       bool   // data representation
 }
 
 // Arg is the topic in the peers' command line.
@@ -68,6 +81,15 @@ func (t Topic) Arg() string {
 	add(t.Early, "early=%d", 1)
 	add(t.Hash != "", "hash=%s", t.Hash)
 	add(t.Partition != "", "part=%s", t.Partition)
+	add(t.Grow > 0, "grow=%d", t.Grow)
+	add(t.As != "", "as=%s", t.As)
+	add(t.DeadlineMS > 0, "deadline_ms=%d", t.DeadlineMS)
+	add(t.LatencyMS > 0, "latency_ms=%d", t.LatencyMS)
+	add(t.LeaseMS > 0, "lease_ms=%d", t.LeaseMS)
+	add(t.Liveliness != "", "live=%s", t.Liveliness)
+	add(t.Exclusive, "own=%s", "exclusive")
+	add(t.SourceOrder, "order=%s", "source")
+	add(t.XCDR2, "repr=%s", "xcdr2")
 	return strings.Join(f, ",")
 }
 

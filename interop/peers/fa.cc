@@ -229,7 +229,8 @@ static void set(const spec &s, Q &q, int max_samples) {
   q.history().kind = s.depth > 0 ? KEEP_LAST_HISTORY_QOS : KEEP_ALL_HISTORY_QOS;
   if (s.depth > 0) q.history().depth = s.depth;
   q.resource_limits().max_samples = s.depth > max_samples ? s.depth : max_samples;
-  q.resource_limits().max_samples_per_instance = q.resource_limits().max_samples;
+  q.resource_limits().max_instances = s.kind == KIND_KEYED ? 10 : 1;
+  q.resource_limits().max_samples_per_instance = q.resource_limits().max_samples / q.resource_limits().max_instances;
   q.resource_limits().allocated_samples = 0;
   q.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   q.data_sharing().off(); // as ROS 2 has it
