@@ -154,9 +154,6 @@ func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
 	t := &topic{name: info.Name, typ: typ, queue: r.queue, queued: r.queue.Topic(info.Name),
 		publishers: map[ros.EndpointID]bool{}, otherTypes: map[string]bool{}}
 	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: cdr}
-	if r.o.Definition != nil {
-		t.desc.Definition = r.o.Definition(typ)
-	}
 	t.addPublishers(info.Publishers, d.encodeQoS)
 	t.dirty.Store(true)
 
@@ -186,6 +183,7 @@ func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
 	if t.addPublishers(info.Publishers, d.encodeQoS) {
 		d.r.topicsChanged.Store(true)
 	}
+	d.define(t)
 	for i := range info.Publishers {
 		p := &info.Publishers[i]
 		if p.Local {
@@ -205,6 +203,26 @@ func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
 				fmt.Sprintf("publishers of topic '%s' have different definitions of %s: %s is stored, %s differs", t.name, t.typ, t.desc.TypeHash, hash))
 		}
 	}
+}
+
+// define looks the type's definition up, and again when its hash becomes known. It comes after the subscription, since it
+// can take a while.
+func (d *discovery) define(t *topic) {
+	hash := t.desc.TypeHash
+	if t.defined && t.definedFor == hash {
+		return
+	}
+	t.defined, t.definedFor = true, hash
+	def, err := d.r.o.Definition(t.typ, hash)
+	if err != nil {
+		d.warn("definition "+t.typ, EventOther, t.name, fmt.Sprintf("messages of type %s are recorded without their definition: %v", t.typ, err))
+		return
+	}
+	t.mu.Lock()
+	t.desc.Definition = def
+	t.mu.Unlock()
+	t.dirty.Store(true)
+	d.r.topicsChanged.Store(true)
 }
 
 // warn emits a warning once per key.

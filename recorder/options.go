@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/internal/fsx"
+	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 )
@@ -48,9 +49,10 @@ type Options struct {
 	// Subscriptions ask every publisher for the most it offers, unless the topic has an override here.
 	QoSOverrides map[string]ros.QoS
 
-	// Definition returns the text that a type was generated from, for storages that keep it; nil or an empty result
-	// stores none.
-	Definition func(typ string) plugin.Definition
+	// Definition returns the text that a type was generated from, for storages that keep it. hash is what the publishers
+	// announce, "" if they do not; a definition with another hash must not be returned. After an error the topic is
+	// recorded without one. nil = look in the ROS installations of this machine and in the built-in table.
+	Definition func(typ, hash string) (plugin.Definition, error)
 
 	// Limits.
 	MaxCacheSize int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
@@ -98,10 +100,22 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Definition == nil {
+		o.Definition = defaultDefinition()
+	}
 	if o.FreeSpace == nil {
 		o.FreeSpace = fsx.Free
 	}
 	return o
+}
+
+// defaultDefinition looks for definitions where package msg does.
+func defaultDefinition() func(typ, hash string) (plugin.Definition, error) {
+	finder := msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(nil)})
+	return func(typ, hash string) (plugin.Definition, error) {
+		d, err := finder.Find(typ, hash)
+		return plugin.Definition{Encoding: d.Encoding, Text: d.Text}, err
+	}
 }
 
 // Validate returns everything that is wrong with the options, joined; nil if nothing is.

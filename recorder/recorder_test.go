@@ -22,7 +22,9 @@ func TestRecord(t *testing.T) {
 		early := g.advertise("/early", latched)
 		g.publish(early, 5, 10) // the last three are kept for late joiners
 		g.start(Options{All: true, ROSDistro: "jazzy", CustomData: map[string]string{"who": "me"},
-			Definition: func(typ string) plugin.Definition { return plugin.Definition{Encoding: "ros2msg", Text: "# " + typ} }})
+			Definition: func(typ, hash string) (plugin.Definition, error) {
+				return plugin.Definition{Encoding: "ros2msg", Text: "# " + typ + hash}, nil
+			}})
 		if _, err := os.Stat(filepath.Join(g.dir, bag.MetadataFile)); err != nil {
 			t.Error(err)
 		}
@@ -51,7 +53,7 @@ func TestRecord(t *testing.T) {
 				t.Errorf("%s: %d messages, want %d", name, len(s.msgs[name]), n)
 			}
 			info, ok := s.topics[name]
-			if !ok || info.Type != str || info.TypeHash != a.Topic().TypeHash || info.Definition.Text != "# "+str {
+			if !ok || info.Type != str || info.TypeHash != a.Topic().TypeHash || info.Definition.Text != "# "+str+info.TypeHash {
 				t.Errorf("%s: %+v", name, info.Topic)
 			}
 		}

@@ -50,6 +50,8 @@ type topic struct {
 	profiles    []bag.QoSProfile
 	otherTypes  map[string]bool // publishers' types that are not recorded, warned about
 	otherHashes bool            // publishers disagree about the type hash, warned about
+	defined     bool            // the definition was looked up
+	definedFor  string          // with this hash
 }
 
 // handle puts a sample into the queue. It runs on the receive goroutine: it allocates nothing and never waits.
