@@ -94,7 +94,7 @@ func (b *bench) report(w io.Writer) int {
 	if b.quick {
 		kind = " (quick run: shorter and fewer than the acceptance asks for)"
 	}
-	fmt.Fprintf(w, "\n%d passed, %d failed%s, %.0f s\n", len(b.figures)-failed, failed, kind, time.Since(b.started).Seconds())
+	fmt.Fprintf(w, "\n%d passed, %d failed%s, %.0f s, %s\n", len(b.figures)-failed, failed, kind, time.Since(b.started).Seconds(), loadText())
 	if failed > 0 || b.ctx.Err() != nil {
 		return 1
 	}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -91,6 +92,7 @@ func run(args []string) int {
 		return 1
 	}
 	defer b.close()
+	fmt.Printf("%d processors, %s\n", runtime.NumCPU(), loadText())
 	for _, c := range checks {
 		if ctx.Err() != nil {
 			break
@@ -98,6 +100,16 @@ func run(args []string) int {
 		b.runCheck(c)
 	}
 	return b.report(os.Stdout)
+}
+
+// loadText says how busy the machine is: figures of time measured beside other work say little.
+func loadText() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "load unknown"
+	}
+	f := strings.Fields(string(text))
+	return "load " + strings.Join(f[:min(3, len(f))], " ")
 }
 
 func choose(all []check, only string) ([]check, error) {

@@ -5,9 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -41,15 +39,22 @@ type receiver struct {
 	start func(n *lab.Net, disk *lab.Disk, run int) (p *lab.Proc, stop func() error, err error)
 }
 
-// trouble is what happens to a receiver; it returns the function that ends it.
-type trouble func(d *lab.Disk, p *lab.Proc) (end func() error, err error)
+// trouble is what happens to a receiver in a run; it returns the function that ends it.
+type trouble func(run int, d *lab.Disk, p *lab.Proc) (end func() error, err error)
 
+// checkFrozen freezes the file system, so that writes block, and in every other run the device below it, so that syncs
+// block.
 func checkFrozen(b *bench) error {
-	return overload(b, "disk frozen", func(d *lab.Disk, _ *lab.Proc) (func() error, error) { return d.Thaw, d.Freeze() })
+	return overload(b, "disk frozen", func(run int, d *lab.Disk, _ *lab.Proc) (func() error, error) {
+		if run%2 == 1 {
+			return d.Resume, d.Pause()
+		}
+		return d.Thaw, d.Freeze()
+	})
 }
 
 func checkStopped(b *bench) error {
-	return overload(b, "recorder stopped", func(_ *lab.Disk, p *lab.Proc) (func() error, error) {
+	return overload(b, "recorder stopped", func(_ int, _ *lab.Disk, p *lab.Proc) (func() error, error) {
 		return func() error { return p.Signal(syscall.SIGCONT) }, p.Signal(syscall.SIGSTOP)
 	})
 }
@@ -85,7 +90,7 @@ func overload(b *bench, name string, t trouble) error {
 	}
 	defer disk.Close()
 	all, keepAll := map[string][][]time.Duration{}, map[string][][]time.Duration{} // by receiver, one a run
-	for run := range pick(b, 3, 1) {
+	for run := range pick(b, 5, 2) {
 		for _, r := range []receiver{cyclone, gobag} {
 			before := len(bags)
 			result, err := troubled(b, disk, r, t, run)
@@ -112,18 +117,19 @@ func describe(name string, calls []time.Duration) string {
 		ms(lab.Quantile(calls, 0.99)), ms(lab.Quantile(calls, 1)))
 }
 
-// judgeCalls compares write calls of several runs: their p99 over all runs, and the longest of the run where that was
+// judgeCalls compares write calls of several runs: the median of their p99, and the longest call of the run where that was
 // shortest, since a single call is long by scheduling alone, but a publisher that is made to wait waits in every run. A
 // quarter and a little more are allowed.
 func judgeCalls(b *bench, name string, ours, theirs [][]time.Duration) {
-	p99 := func(runs [][]time.Duration) time.Duration { return lab.Quantile(slices.Concat(runs...), 0.99) }
-	longest := func(runs [][]time.Duration) time.Duration {
-		least := time.Duration(math.MaxInt64)
-		for _, r := range runs {
-			least = min(least, lab.Quantile(r, 1))
+	over := func(runs [][]time.Duration, q, of float64) time.Duration {
+		each := make([]time.Duration, len(runs))
+		for i, calls := range runs {
+			each[i] = lab.Quantile(calls, q)
 		}
-		return least
+		return lab.Quantile(each, of)
 	}
+	p99 := func(runs [][]time.Duration) time.Duration { return over(runs, 0.99, 0.5) }
+	longest := func(runs [][]time.Duration) time.Duration { return over(runs, 1, 0) }
 	for _, q := range []struct {
 		name  string
 		of    func([][]time.Duration) time.Duration
@@ -135,7 +141,8 @@ func judgeCalls(b *bench, name string, ours, theirs [][]time.Duration) {
 	}
 }
 
-// troubled runs one receiver, with the publisher at real-time priority, so that what it feels comes from the receiver: 4 s of health, 10 s of trouble, and some seconds to recover.
+// troubled runs one receiver: 4 s of health, 10 s of trouble, and some seconds to recover. The publisher has real-time
+// priority, so that what it feels comes from the receiver.
 func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, error) {
 	n, err := lab.NewNet()
 	if err != nil {
@@ -162,7 +169,7 @@ func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, 
 	if err := b.sleep(4 * time.Second); err != nil {
 		return trial{}, err
 	}
-	end, err := t(disk, p)
+	end, err := t(run, disk, p)
 	begin := lab.Mono()
 	judged := begin + int64(9500*time.Millisecond) // at 10 s a Cyclone publisher gives a silent Cyclone subscriber up
 	if err != nil {
