@@ -218,6 +218,22 @@ func writeSimple(t testing.TB, path string, o plugin.WriteOptions, n int) {
 	}
 }
 
+// The count of a damaged storage says that it is one.
+func TestDamagedCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db3")
+	writeSimple(t, path, plugin.WriteOptions{}, 3000)
+	execSQL(t, path, "DELETE FROM gobag_data WHERE id = 0") // now it has to be counted
+	if i := open(t, path).Info(); i.Messages != 3000 || i.Unclean || len(i.Warnings) > 0 {
+		t.Fatalf("%+v", i)
+	}
+	if err := onLeaf(5, 0, make([]byte, pageSize))(path); err != nil {
+		t.Fatal(err)
+	}
+	if i := open(t, path).Info(); i.Messages < 500 || i.Messages > 2500 || !i.Unclean || !strings.Contains(strings.Join(i.Warnings, "\n"), "damaged: counted is what can be read") {
+		t.Errorf("%+v", i)
+	}
+}
+
 // What lies there instead of a database is named.
 func TestWhatIsIt(t *testing.T) {
 	for content, want := range map[string]string{
@@ -243,9 +259,9 @@ func TestWhatIsIt(t *testing.T) {
 func TestNoBag(t *testing.T) {
 	const messages = "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)"
 	for want, tables := range map[string][]string{
-		"table topics has no column id":    {"CREATE TABLE x(y)"},
-		"table topics has no column type":  {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT)", messages},
-		"table messages has no column":     {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)"},
+		"table topics has no column id":         {"CREATE TABLE x(y)"},
+		"table topics has no column type":       {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT)", messages},
+		"table messages has no column":          {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)"},
 		"but no bag (no such table: main.other": {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)", messages, "CREATE VIEW schema AS SELECT 1 AS schema_version FROM other"},
 		"but no bag (no such column: rowid": {"CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT)",
 			"CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB) WITHOUT ROWID"},

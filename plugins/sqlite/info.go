@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gobag/gobag/plugin"
@@ -52,7 +53,10 @@ func (t *tally) at(topic int64) *count {
 }
 
 func (t *tally) add(o *tally) {
-	t.last, t.done, t.damage = max(t.last, o.last), o.done, o.damage
+	t.last, t.done = max(t.last, o.last), t.done || o.done
+	if o.damage != nil {
+		t.damage = o.damage
+	}
 	for id, c := range o.topics {
 		d := t.at(id)
 		d.messages += c.messages
@@ -64,24 +68,39 @@ func (t *tally) add(o *tally) {
 // countStep is the number of rows in the first step of a count.
 const countStep = 4096
 
-// describe reads everything but the messages, and the next step of the count.
-func describe(vc *viewConn, t *tally) (description, *tally, error) {
-	d := description{topicOf: map[int64]plugin.TopicID{}}
+// A storage is described in stages, each of which is read at one moment: of one that is being written a stage may be
+// later than the one before, which does not matter, since topics and messages are only added. What the count is to be
+// true of is read together with its last step; topics are read after it, so that none is missing.
+type stage int
+
+const (
+	stageSchema stage = iota
+	stageCount
+	stageTopics
+	stageDone
+)
+
+// describe returns d with what the stage adds, the step of the count if it is that stage, and the next stage.
+func describe(vc *viewConn, d description, t *tally, st stage) (description, *tally, stage, error) {
 	step := newTally()
-	d.info.Start = plugin.NoStart
-	if err := d.readSchema(vc.conn); err != nil {
-		return d, step, err
+	d.info.Warnings = slices.Clip(d.info.Warnings)
+	switch st {
+	case stageSchema:
+		d = description{topicOf: map[int64]plugin.TopicID{}}
+		d.info.Start = plugin.NoStart
+		if err := d.readSchema(vc.conn); err != nil {
+			return d, step, st, err
+		}
+		return d, step, stageCount, d.readState(vc)
+	case stageCount:
+		if err := d.count(vc.conn, t, step); err != nil || !step.done {
+			return d, step, st, err
+		}
+		return d, step, stageTopics, d.readBounds(vc.conn)
+	default:
+		d.topicOf = map[int64]plugin.TopicID{}
+		return d, step, stageDone, d.readTopics(vc.conn)
 	}
-	if err := d.readState(vc); err != nil {
-		return d, step, err
-	}
-	if err := d.count(vc.conn, t, step); err != nil || !step.done {
-		return d, step, err
-	}
-	if err := d.readTopics(vc.conn); err != nil {
-		return d, step, err
-	}
-	return d, step, d.readBounds(vc.conn)
 }
 
 // readSchema finds out which of rosbag2's schemas the tables have.

@@ -106,9 +106,9 @@ func TestLiveForeign(t *testing.T) {
 
 const foreignBatch = 30
 
-// pause lies between two transactions; a reader needs some milliseconds to open a storage, and ten times that with the
-// race detector.
-const pause = 25 * time.Millisecond
+// pause lies between two transactions: a reader must get a part of its work done between them, on a busy machine and
+// with the race detector too.
+var pause = map[bool]time.Duration{false: 20 * time.Millisecond, true: 150 * time.Millisecond}[copyBinds]
 
 // writeForeign writes transactions of foreignBatch messages, stamps in disorder, with pauses.
 func writeForeign(path, mode string, stop <-chan struct{}) error {

@@ -49,7 +49,8 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 			vc.closeAll()
 		}
 	}()
-	for start := time.Now(); ; {
+	st := stageSchema
+	for start := time.Now(); st != stageDone; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 				return nil, err
 			}
 		}
-		d, step, err := describe(vc, t)
+		d, step, next, err := describe(vc, r.description, t, st)
 		still, markErr := vc.v.current()
 		if markErr != nil {
 			return nil, markErr
@@ -67,11 +68,8 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 			return nil, vc.explain(err)
 		}
 		if still {
+			r.description, st = d, next
 			t.add(step)
-			if step.done {
-				r.description = d
-				break
-			}
 			continue
 		}
 		vc.closeAll()
