@@ -7,10 +7,17 @@ import (
 	"github.com/gobag/gobag/rtps/wire"
 )
 
-// pacer limits what is sent to one address to what its socket can take: bursts of some size, and a rate between them
-// that gives way when the peer asks for things again and recovers while it acknowledges. It is shared by all writers.
+// pacer limits what is sent to one address to what its socket can take: bursts of some size, a rate between them that
+// gives way when the peer asks for things again and recovers while it acknowledges, and the bytes on their way. It is
+// shared by all writers.
 type pacer struct {
-	refs int // sinks that use it; participant's mutex
+	// Guarded by the participant's mutex.
+	refs      int // sinks that use it
+	flight    int // bytes sent and not acknowledged
+	flightMax int // grows while waiting for it brings no loss
+	flightMin int
+	flightCap int
+	waiting   map[*Writer]bool // for flight to sink
 
 	mu      sync.Mutex
 	burst   float64 // bytes
@@ -23,23 +30,27 @@ type pacer struct {
 }
 
 const (
-	gigabyte    = 1.0  // bytes per ns of 1 GB/s
-	minRate     = 0.02 // 20 MB/s
+	gigabyte    = 1.0 // bytes per ns of 1 GB/s
+	minRate     = 0.1
 	shortestNap = 40 * time.Microsecond
+	gateLimit   = 100 * time.Millisecond // how long a reader that says nothing is waited for
+	flightStep  = 256 << 10
 )
 
 // newPacer guesses a start from who the peer is. The default receive buffer of a Linux socket holds three datagrams of
 // 60 KB; Cyclone DDS announces the size of its own.
 func newPacer(q *peer) *pacer {
-	c := &pacer{burst: 84_000, rate: gigabyte, maxRate: 4 * gigabyte}
+	c := &pacer{burst: 84_000, rate: gigabyte, maxRate: 4 * gigabyte, flightMax: 1 << 20, flightCap: 16 << 20, waiting: map[*Writer]bool{}}
 	switch {
 	case q.vendor == wire.VendorCyclone && q.data.RecvBuffer > 0:
 		c.burst = min(max(float64(q.data.RecvBuffer)/4, 64_000), 4e6)
 		c.rate = 2 * gigabyte
+		c.flightMax = max(512<<10, int(q.data.RecvBuffer/2))
+		c.flightCap = max(3<<20, int(q.data.RecvBuffer/4)*3)
 	case q.vendor == wire.VendorGobag:
-		c.burst, c.rate = 256_000, 2*gigabyte
+		c.burst, c.rate, c.flightMax = 256_000, 2*gigabyte, 4<<20
 	}
-	c.credit = c.burst
+	c.credit, c.flightMin = c.burst, c.flightMax
 	return c
 }
 
@@ -61,7 +72,7 @@ func (c *pacer) take(n int, now mono) time.Duration {
 	return 0
 }
 
-// lost tells that the peer asked for something again.
+// lost tells that the peer asked for something again. The participant's mutex is held.
 func (c *pacer) lost(now mono) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,6 +82,7 @@ func (c *pacer) lost(now mono) {
 	}
 	c.slowed = now
 	c.rate = max(c.rate*0.7, minRate)
+	c.flightMax = max(c.flightMax*7/10, c.flightMin)
 }
 
 // got tells that the peer acknowledged n bytes.
@@ -83,6 +95,49 @@ func (c *pacer) got(n int) {
 	}
 }
 
+// launched adds to the bytes on their way to a reader.
+func (k *sink) launched(n int) {
+	k.flight += n
+	k.pacer.flight += n
+}
+
+// landed takes bytes that are acknowledged, or given up, from those on their way.
+func (k *sink) landed(n int) {
+	n = min(n, k.flight)
+	k.flight -= n
+	c := k.pacer
+	c.flight -= n
+	if c.flight < c.flightMax && len(c.waiting) > 0 {
+		c.flightMax = min(c.flightMax+flightStep, max(c.flightMax, c.flightCap))
+		for w := range c.waiting {
+			delete(c.waiting, w)
+			w.wake()
+		}
+	}
+}
+
+// gated reports whether a sample of n bytes must wait for acknowledgements, because a socket may not hold more. A reader
+// that says nothing for a while is not waited for.
+func (w *Writer) gated(n int) bool {
+	now := w.p.now
+	wait := false
+	for _, k := range w.sinks {
+		c := k.pacer
+		if !k.reliable || !k.ready || k.flight == 0 || c.flight+n <= c.flightMax {
+			continue
+		}
+		if k.behind == 0 {
+			w.heartbeat(k, false, false) // else nobody tells us
+		}
+		if until := k.behind.add(gateLimit); until > now {
+			c.waiting[w] = true
+			w.p.timers.by(&w.gate, until)
+			wait = true
+		}
+	}
+	return wait
+}
+
 // pacerFor returns the pacer of an address, with a reference.
 func (p *Participant) pacerFor(k *sink) *pacer {
 	c := p.pacers[k.dst]
@@ -91,11 +146,13 @@ func (p *Participant) pacerFor(k *sink) *pacer {
 		p.pacers[k.dst] = c
 	}
 	c.refs++
-	return c
+	return c // k.flight is 0
 }
 
 // dropPacer gives a reference back.
 func (p *Participant) dropPacer(k *sink) {
+	k.landed(k.flight)
+	delete(k.pacer.waiting, k.w)
 	if k.pacer.refs--; k.pacer.refs == 0 && p.pacers[k.dst] == k.pacer {
 		delete(p.pacers, k.dst)
 	}

@@ -118,6 +118,9 @@ func (j *job) target(g *group, seq int64, beat bool) (beats bool) {
 	t := target{dst: g.dst, prefix: g.prefix, reader: g.reader, fragment: g.fragment, pacer: g.pacer, hbStart: len(j.beats)}
 	n := 0
 	for _, k := range g.sinks {
+		if k.reliable {
+			k.launched(len(j.samples[0].data))
+		}
 		if beat && k.reliable && n < maxBeats {
 			h := j.w.heartbeatFor(k, seq, false, false)
 			j.beats = wire.AppendHeartbeat(j.beats, &h)
@@ -203,6 +206,10 @@ func (w *Writer) sendNext() bool {
 		w.trim()
 		p.unlock()
 		return true
+	}
+	if w.gated(len(s.data)) {
+		p.unlock()
+		return false
 	}
 	j := w.freshJob(s)
 	w.busy = true

@@ -183,11 +183,8 @@ func TestTransientLocalHistory(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					c := newCollector()
 					s.reader(s.a, reliable(TransientLocal, 10), c)
-					until(t, "history", 5*time.Second, func() bool { return c.len() >= 3 })
-					if loss == 0 {
-						if d := time.Since(time.Now()); d > 200*time.Millisecond {
-							t.Errorf("took %v", d)
-						}
+					if d := until(t, "history", 5*time.Second, func() bool { return c.len() >= 3 }); loss == 0 && d > 200*time.Millisecond {
+						t.Errorf("took %v", d)
 					}
 					w.Write(payload(size, 8), 1)
 					until(t, "the next one", 5*time.Second, func() bool { return c.len() >= 4 })

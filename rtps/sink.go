@@ -27,6 +27,7 @@ type sink struct {
 	reliable bool
 	history  bool // gets samples written before the match
 	pacer    *pacer
+	flight   int // bytes sent to it and not acknowledged
 
 	// A reliable reader gets data only when it has answered a HEARTBEAT: a Cyclone DDS reader fixes by the first one
 	// which samples are before its time, and throws away what came earlier.
@@ -196,8 +197,13 @@ func (k *sink) onAckNack(a *wire.AckNack) {
 		k.begin()
 	}
 	if acked := min(a.Set.Base-1, w.sent); acked > k.acked {
-		k.pacer.got(w.bytesBetween(k.acked, acked))
+		n := w.bytesBetween(k.acked, acked)
+		k.pacer.got(n)
+		k.landed(n)
 		k.acked = acked
+		if acked == w.sent && !w.busy {
+			k.landed(k.flight)
+		}
 		k.hbWait = firstHeartbeat
 		w.trim()
 	}

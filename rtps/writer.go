@@ -52,6 +52,7 @@ type Writer struct {
 	progress  chan struct{}
 	waiting   int // on progress
 	timer     timer
+	gate      timer // a reader that does not acknowledge is not waited for any longer
 	lively    timer // manual liveliness
 	closed    bool
 	count     WriterInfo
@@ -109,6 +110,7 @@ func newWriter(p *Participant, id wire.EntityID, cfg WriterConfig) *Writer {
 		keyedSeqs: map[GUID]int64{}}
 	w.hist.first = 1
 	w.timer.fire = w.onTimer
+	w.gate.fire = func(mono) { w.wake() }
 	return w
 }
 
@@ -171,12 +173,14 @@ func (w *Writer) Write(payload []byte, sourceTime int64) (seq int64, err error) 
 func (w *Writer) sendInline() {
 	p := w.p
 	s := w.hist.at(w.last)
+	wait := w.gated(len(s.data))
 	for i := range w.currentGroups() {
-		if len(s.data) > w.groups[i].fragment {
-			p.unlock()
-			w.wake()
-			return
-		}
+		wait = wait || len(s.data) > w.groups[i].fragment
+	}
+	if wait {
+		p.unlock()
+		w.wake()
+		return
 	}
 	job := w.freshJob(s)
 	w.sent = s.seq
@@ -237,7 +241,8 @@ func (w *Writer) giveUpOldest() {
 		w.acked = seq // cannot be: unacked > 0
 		return
 	}
-	w.unacked -= len(s.data)
+	n := len(s.data)
+	w.unacked -= n
 	w.count.Dropped++
 	w.acked = seq
 	w.sent = max(w.sent, seq)
@@ -245,7 +250,10 @@ func (w *Writer) giveUpOldest() {
 		w.hist.pop()
 	}
 	for _, k := range w.sinks {
-		k.acked = max(k.acked, seq)
+		if k.acked < seq {
+			k.acked = seq
+			k.landed(n)
+		}
 	}
 }
 
@@ -268,6 +276,7 @@ func (w *Writer) trim() {
 			w.unacked -= len(s.data)
 			if w.acked > silent {
 				w.count.Dropped++
+				w.forget(len(s.data))
 			}
 		}
 	}
@@ -277,6 +286,15 @@ func (w *Writer) trim() {
 	if moved && w.waiting > 0 {
 		close(w.progress)
 		w.progress = make(chan struct{})
+	}
+}
+
+// forget takes the sample at w.acked from the flight of the readers that have not acknowledged it.
+func (w *Writer) forget(n int) {
+	for _, k := range w.sinks {
+		if k.reliable && k.acked < w.acked {
+			k.landed(n)
+		}
 	}
 }
 
@@ -382,6 +400,7 @@ func (w *Writer) shut() {
 		w.unmatch(k)
 	}
 	w.p.timers.stop(&w.timer)
+	w.p.timers.stop(&w.gate)
 	w.p.timers.stop(&w.lively)
 	if !w.builtin() {
 		for w.hist.len() > 0 {
