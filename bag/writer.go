@@ -26,7 +26,7 @@ type WriterOptions struct {
 	StorageConfig  map[string]any // decoded storage config file; of one with "read" and "write" parts the latter is used
 	MaxBagSize     int64          // bytes at which a new file is begun; a file exceeds it by one message at most; 0 = never
 	MaxBagDuration time.Duration  // monotonic time from a file's first message after which a new file is begun; 0 = never
-	SyncInterval   time.Duration  // time between two syncs in the background; 0 = 1 s, negative = none
+	SyncInterval   time.Duration  // what a crash may cost: a message is durable this long after its Write; 0 = 1 s, negative = no syncs in the background
 	Compat         plugin.Compat  // plugin.CompatHumble writes metadata version 5 and QoS with numbers
 	ROSDistro      string
 	CustomData     map[string]string // KeyState and KeyVersion are set by the writer

@@ -154,19 +154,30 @@ func (w *Writer) publish() error {
 	return fsx.Publish(filepath.Join(w.dir, MetadataFile), w.metadata(StateRecording).Encode(0))
 }
 
+// syncLoop syncs so often that a message is durable within SyncInterval of its Write: one that comes right after a sync
+// has begun waits for the begin of the next and for its end. So syncs begin at most half an interval apart, closer as
+// they take longer.
 func (w *Writer) syncLoop() {
-	t := time.NewTicker(w.o.SyncInterval)
+	t := time.NewTimer(w.o.SyncInterval / 2)
 	defer t.Stop()
 	for {
 		select {
 		case <-w.stopSync:
 			return
 		case <-t.C:
-			if err := w.Sync(); err != nil && !errors.Is(err, plugin.ErrClosed) {
-				return // every later call says so
-			}
 		}
+		begun := time.Now()
+		if err := w.Sync(); err != nil && !errors.Is(err, plugin.ErrClosed) {
+			return // every later call says so
+		}
+		took := time.Since(begun)
+		t.Reset(max(syncPeriod(w.o.SyncInterval, took)-took, 0))
 	}
+}
+
+// syncPeriod is the time from the begin of a sync that took so long to the begin of the next.
+func syncPeriod(interval, took time.Duration) time.Duration {
+	return min(max(interval-2*took, interval/8), interval/2)
 }
 
 // Sync returns nil when everything that Write had returned for before the call survives SIGKILL and power loss (within
