@@ -82,7 +82,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no mess
 	fs.VarP(&f.maxBagSize, "max-bag-size", "b", "begin a new file at this size (default never)")
 	fs.VarP(&f.maxBagDuration, "max-bag-duration", "d", "begin a new file after this time (default never)")
 	f.syncInterval = secondsValue(time.Second)
-	fs.Var(&f.syncInterval, "sync-interval", "time between syncs to the disk: what a power cut may cost")
+	fs.Var(&f.syncInterval, "sync-interval", "what a crash or power cut may cost: a message is on the disk this long after it came")
 	fs.StringVar(&f.compat, "compat", "auto", "`ROS` whose tools must open the bag: auto, humble or jazzy (jazzy and later)")
 	listFlag(fs, &f.customData, "custom-data", "", "`KEY=VALUE...` to store in the bag's metadata", false)
 
