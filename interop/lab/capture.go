@@ -48,7 +48,8 @@ func Dissect(file, filter string, fields ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-n", "-r", file, "-Y", filter, "-T", "fields"}
+	// Content before port numbers: the ports of some domains belong to other protocols, games for instance.
+	args := []string{"-n", "-o", "udp.try_heuristic_first:TRUE", "-r", file, "-Y", filter, "-T", "fields"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}

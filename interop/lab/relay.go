@@ -61,39 +61,46 @@ func (r *Relay) SetTap(tap func(p *Packet, fate Fate)) {
 
 // startRelay opens both interfaces in their namespace and carries frames between them.
 func startRelay(namespace, a, b string, mtu int) (*Relay, error) {
-	type result struct {
-		r   *Relay
-		err error
+	r, err := inNamespace(namespace, func() (*Relay, error) { return openRelay(a, b, mtu) })
+	if err != nil {
+		return nil, fmt.Errorf("relay in %s: %w", namespace, err)
 	}
-	done := make(chan result)
-	go func() {
-		// The thread changes its namespace and is not used again: it ends with this goroutine. The sockets stay where they
-		// were made.
-		runtime.LockOSThread()
-		r, err := openRelay(namespace, a, b, mtu)
-		done <- result{r, err}
-	}()
-	got := <-done
-	if got.err != nil {
-		return nil, fmt.Errorf("relay in %s: %w", namespace, got.err)
+	for i := range r.ends {
+		r.wg.Go(func() { r.carry(i) })
 	}
-	for i := range got.r.ends {
-		got.r.wg.Go(func() { got.r.carry(i) })
-	}
-	return got.r, nil
+	return r, nil
 }
 
-func openRelay(namespace, a, b string, mtu int) (*Relay, error) {
-	ns, err := os.Open("/run/netns/" + namespace)
+// inNamespace calls f in another network namespace; the sockets that it makes stay there. The thread comes back: it must
+// not end, since processes that it started would be killed with it (Pdeathsig).
+func inNamespace(namespace string, f func() (*Relay, error)) (r *Relay, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, err
 	}
-	defer ns.Close()
-	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+	defer home.Close()
+	there, err := os.Open("/run/netns/" + namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer there.Close()
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("setns: %w", err)
 	}
+	defer func() {
+		if e := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); e != nil {
+			panic(fmt.Sprintf("relay: cannot come back from namespace %s: %v", namespace, e))
+		}
+	}()
+	return f()
+}
+
+func openRelay(a, b string, mtu int) (*Relay, error) {
 	r := &Relay{}
 	for i, name := range []string{a, b} {
+		var err error
 		if r.ends[i], err = openFrames(name, mtu); err != nil {
 			if i == 1 {
 				r.ends[0].Close()
