@@ -41,25 +41,31 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	}
 	tmp := fsx.TempName(path)
 	if err := buildEmpty(tmp, o, pragmas); err != nil {
-		return nil, errors.Join(err, os.Remove(tmp))
+		return nil, errors.Join(err, remove(tmp))
 	}
 	if err := fsx.PublishNew(tmp, path); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			err = plugin.ErrExists
 		}
-		return nil, errors.Join(err, os.Remove(tmp))
+		return nil, errors.Join(err, remove(tmp))
 	}
 	w := &writer{path: path, preset: pr, humble: o.Compat == plugin.CompatHumble}
 	if err := w.open(pragmas); err != nil {
-		err = errors.Join(err, w.closeConn(), os.Remove(path))
+		err = errors.Join(err, w.closeConn(), remove(path))
 		for _, side := range sides {
-			if rerr := os.Remove(path + side); !errors.Is(rerr, fs.ErrNotExist) {
-				err = errors.Join(err, rerr)
-			}
+			err = errors.Join(err, remove(path+side))
 		}
 		return nil, err
 	}
 	return w, nil
+}
+
+// remove removes a file if it is there.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // buildEmpty makes and syncs a database at path, which must not exist, with all tables and no messages.

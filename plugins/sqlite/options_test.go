@@ -149,6 +149,14 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+func TestCreateNowhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "absent", "a.db3")
+	_, err := Driver{}.Create(context.Background(), path, plugin.WriteOptions{})
+	if !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "remove") {
+		t.Error(err)
+	}
+}
+
 func TestUnknownCompat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db3")
 	_, err := Driver{}.Create(context.Background(), path, plugin.WriteOptions{Compat: "foxy"})

@@ -27,7 +27,7 @@ var openViews struct {
 
 type viewFS struct{}
 
-// Open is called by SQLite with the name under which openView registered the file, made absolute.
+// Open is called by SQLite with the name under which openView registered the file, behind a slash.
 func (viewFS) Open(name string) (fs.File, error) {
 	openViews.Lock()
 	defer openViews.Unlock()
@@ -61,7 +61,7 @@ func openView(v *view, pragmas []pragma) (*viewConn, error) {
 	openViews.Unlock()
 
 	// immutable: no locks, no look at a journal or log, no checking of the change counter.
-	c, err := openConn("file:"+name+"?immutable=1", sqlite3.SQLITE_OPEN_READONLY|sqlite3.SQLITE_OPEN_URI, vfsName)
+	c, err := openConn("file:/"+name+"?immutable=1", sqlite3.SQLITE_OPEN_READONLY|sqlite3.SQLITE_OPEN_URI, vfsName)
 	openViews.Lock()
 	delete(openViews.files, name) // SQLite has opened it, or never will
 	openViews.Unlock()
