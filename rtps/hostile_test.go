@@ -360,3 +360,23 @@ func TestDiscoveryFlood(t *testing.T) {
 		t.Fatalf("%d endpoints and %d bytes left in the books", endpoints, announced)
 	}
 }
+
+// FuzzReceive gives arbitrary datagrams to a participant that is in the middle of a conversation.
+func FuzzReceive(f *testing.F) {
+	h := wire.Header{Prefix: wire.Prefix{1, 2, 3}}
+	w := wire.EntityID{0, 0, 1, wire.KindWriterKeyless}
+	f.Add(wire.AppendData(wire.AppendHeader(nil, h), &wire.Data{Writer: w, Seq: 1, Payload: payload(20, 1)}))
+	f.Add(wire.AppendDataFrag(wire.AppendHeader(nil, h), &wire.DataFrag{Writer: w, Seq: 2, First: 1, Count: 1, Size: 10, SampleSize: 25, Payload: payload(10, 1)}))
+	f.Add(wire.AppendHeartbeat(wire.AppendHeader(nil, h), &wire.Heartbeat{Writer: w, First: 1, Last: 5, Count: 1}))
+	f.Add(wire.AppendHeartbeatFrag(wire.AppendHeader(nil, h), &wire.HeartbeatFrag{Writer: w, Seq: 2, LastFrag: 2, Count: 1}))
+	f.Add(wire.AppendGap(wire.AppendHeader(nil, h), &wire.Gap{Writer: w, Start: 2, Set: wire.SeqSet{Base: 4}}))
+	f.Add(wire.AppendAckNack(wire.AppendHeader(nil, h), &wire.AckNack{Reader: wire.EntitySubReader, Writer: wire.EntitySubWriter, Set: wire.SeqSet{Base: 1, NumBits: 1, Bits: [8]uint32{1 << 31}}, Count: 1}))
+	f.Add(wire.AppendNackFrag(wire.AppendHeader(nil, h), &wire.NackFrag{Reader: wire.EntitySubReader, Writer: wire.EntitySubWriter, Seq: 1, Set: wire.FragSet{Base: 1, NumBits: 1, Bits: [8]uint32{1 << 31}}, Count: 1}))
+	p, _, _ := victim(f, Config{MaxReassembly: 1 << 20}, reliable(TransientLocal, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p.receive([][]byte{b})
+		if n := p.Stats().Reassembly; n < 0 || n > 1<<20 {
+			t.Errorf("%d bytes held", n)
+		}
+	})
+}

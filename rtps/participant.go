@@ -198,8 +198,9 @@ func (p *Participant) runTimers() {
 }
 
 // resumed lets every lease and every reader's patience begin anew after the process was stopped: the peers' messages of
-// that time are still in the sockets.
+// that time are still in the sockets. Peers that have given us up meanwhile are told at once that we are back.
 func (p *Participant) resumed() {
+	p.announceToPeers()
 	for _, q := range p.peers {
 		q.seen = p.now
 	}

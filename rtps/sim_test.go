@@ -502,3 +502,38 @@ func TestStrangersAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// A participant that stood still for longer than the leases keeps its peers and tells them that it is back.
+func TestResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSim(t, netsim.Faults{})
+		defer s.close()
+		c := newCollector()
+		r := s.reader(s.a, reliable(Volatile, 0), c)
+		w := s.writer(s.b, reliable(Volatile, 0))
+		until(t, "match", time.Second, func() bool { return w.Stats().Matched == 1 })
+		s.write(w, 10, 100, time.Millisecond)
+		until(t, "samples", time.Second, func() bool { return c.len() == 10 })
+		s.b.lock() // b has given a up, as after a lease that expired
+		for _, q := range s.b.peers {
+			s.b.dropPeer(q, "test")
+		}
+		s.b.unlock()
+		w.Write(payload(100, 11), 1) // into the void
+		s.a.lock()
+		for _, q := range s.a.peers {
+			q.seen = 1
+		}
+		s.a.resumed()
+		s.a.unlock()
+		until(t, "match again", time.Second, func() bool { return w.Stats().Matched == 1 })
+		for i := range 5 {
+			w.Write(payload(100, 12+i), 1)
+			time.Sleep(time.Millisecond)
+		}
+		until(t, "the rest", 3*time.Second, func() bool { return c.len() == 15 })
+		if st := r.Stats(); st.Received != 15 || st.Lost != 1 || st.Writers[0].Last != 16 {
+			t.Fatalf("%+v", st)
+		}
+	})
+}

@@ -57,9 +57,9 @@ type link interface {
 // plainLink makes a link of a Transport by joining the parts of each message.
 type plainLink struct{ Transport }
 
-func (l plainLink) segmentation() bool       { return false }
-func (l plainLink) onLink(a netip.Addr) bool { return false }
-func (l plainLink) stats(*Stats)             {}
+func (l plainLink) segmentation() bool     { return false }
+func (l plainLink) onLink(netip.Addr) bool { return false }
+func (l plainLink) stats(*Stats)           {}
 
 func (l plainLink) sendBatch(ms []outMsg) error {
 	var first error

@@ -17,7 +17,7 @@ type Peer struct {
 	Prefix         wire.Prefix
 	Vendor         wire.VendorID
 	Name, UserData string
-	Locators       []string // "udp4 192.0.2.2:7411", …; what it announced for user data
+	Locators       []string // "udp/192.0.2.2:7411", …; what it announced for user data
 	Reachable      bool     // we have an address to talk to
 	Reason         string   // why not: "no UDP unicast locator"
 }
