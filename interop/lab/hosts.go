@@ -116,3 +116,14 @@ func (h *Hosts) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// WithoutMulticast lets no datagram of the network get to a multicast group. It needs a namespace.
+func (n *Net) WithoutMulticast() error {
+	if n.Namespace == "" {
+		return ErrNoHosts
+	}
+	if err := run("ip", "-n", n.Namespace, "link", "set", "lo", "multicast", "off"); err != nil {
+		return err
+	}
+	return run("ip", "-n", n.Namespace, "route", "add", "blackhole", "239.0.0.0/8", "table", "local")
+}

@@ -59,6 +59,7 @@ type options struct {
 	peer                  string
 	noMulticast, graph    bool
 	rcvbuf, fragment, max int
+	window                int
 	lease                 time.Duration
 }
 
@@ -89,6 +90,7 @@ func parse(args []string) (*options, error) {
 	o.BoolVar(&o.graph, "graph", false, "sub: print every endpoint and participant that is found")
 	o.IntVar(&o.rcvbuf, "rcvbuf", 0, "receive buffer asked for, bytes")
 	o.IntVar(&o.fragment, "fragment", 0, "pub: bytes of a fragment")
+	o.IntVar(&o.window, "window", 0, "pub: bytes not acknowledged before a write blocks")
 	o.IntVar(&o.max, "max-reassembly", 0, "sub: bytes of incomplete samples")
 	o.Func("lease-ms", "lease of the participant", func(s string) error {
 		ms, err := strconv.Atoi(s)

@@ -60,7 +60,7 @@ func publish(ctx context.Context, p *rtps.Participant, o *options) error {
 		for _, name := range j.names {
 			topic, typ := names(t, name)
 			w, err := p.NewWriter(rtps.WriterConfig{Topic: topic, Type: typ, QoS: qos(t), UserData: userData(t), FragmentSize: o.fragment,
-				Window: max(8<<20, 2*(t.Size+t.Grow*t.Count))})
+				Window: window(o, t)})
 			if err != nil {
 				return err
 			}
@@ -71,6 +71,11 @@ func publish(ctx context.Context, p *rtps.Participant, o *options) error {
 	fmt.Println(`{"event":"ready"}`)
 	run, stop := context.WithCancel(ctx)
 	defer stop()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watching, unwatch := context.WithCancel(context.Background())
+	defer unwatch()
+	watch.Go(func() { watchReaders(watching, p, jobs) })
 	var wg sync.WaitGroup
 	failures := make(chan error, len(jobs))
 	begin := func(j *job) {
@@ -118,6 +123,40 @@ func publish(ctx context.Context, p *rtps.Participant, o *options) error {
 		return errUnmatched
 	}
 	return nil
+}
+
+func window(o *options, t lab.Topic) int {
+	if o.window > 0 {
+		return o.window
+	}
+	return max(8<<20, 2*(t.Size+t.Grow*t.Count))
+}
+
+// watchReaders prints when readers come and go, until ctx ends.
+func watchReaders(ctx context.Context, p *rtps.Participant, jobs []*job) {
+	had := map[*rtps.Writer]int{}
+	for {
+		changed := p.Changed()
+		for _, j := range jobs {
+			for i, w := range j.writers {
+				n := w.Stats().Matched
+				event := "matched"
+				if n < had[w] {
+					event = "unmatched"
+				}
+				if n != had[w] {
+					fmt.Printf("{\"event\":%q,\"topic\":%q,\"readers\":%d,\"mono_ns\":%d}\n", event, j.names[i], n, lab.Mono())
+				}
+				had[w] = n
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // awaitReaders waits until every writer has its readers.
