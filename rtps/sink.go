@@ -210,6 +210,7 @@ func (k *sink) onAckNack(a *wire.AckNack) {
 	asked := false
 	if !a.Set.Empty() {
 		asked = k.request(&a.Set)
+		k.hbWait = firstHeartbeat
 	}
 	switch {
 	case asked: // answered with the samples, then a HEARTBEAT
@@ -310,6 +311,7 @@ func (k *sink) onNackFrag(n *wire.NackFrag) {
 		w.heartbeat(k, false, false)
 		return
 	}
+	k.hbWait = firstHeartbeat // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
 	if n.Seq > k.from {
 		k.pacer.lost(now)
 	}

@@ -321,3 +321,20 @@ func TestWriterLiveliness(t *testing.T) {
 		})
 	}
 }
+
+// A reader that asks for fragments gets on: the HEARTBEAT behind what is sent again is repeated soon, however often it was
+// repeated before.
+func TestWriterHeartbeatsAfterRepair(t *testing.T) {
+	readerByHand(t, WriterConfig{QoS: reliable(Volatile, 0), FragmentSize: 1000}, func(h *handReader) {
+		h.announce(1, reliable(Volatile, 0))
+		h.acknack(1, 1, true)
+		time.Sleep(20 * time.Millisecond)
+		h.write(3500)
+		time.Sleep(5 * time.Second) // ever rarer
+		h.take()
+		h.nackfrag(1, 1, 2, 4)
+		h.expect("those asked for", "frag 1.2 to 1; frag 1.4 to 1; heartbeat 1-1 to 1")
+		time.Sleep(30 * time.Millisecond)
+		h.expect("nothing came back", "heartbeat 1-1 to 1")
+	})
+}
