@@ -26,7 +26,7 @@ type Participant struct {
 	began    time.Time // origin of mono
 	link     link
 	pool     *pool
-	askLimit int                 // bytes of fragments asked for at once
+	askLimit int                 // bytes of the socket's buffer that fragments asked for at once may fill
 	pause    func(time.Duration) // between datagrams
 	wg       sync.WaitGroup
 	stop     context.CancelFunc
@@ -97,9 +97,9 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	p.addBuiltin()
 	var s Stats
 	p.link.stats(&s)
-	p.askLimit = 256 << 10
+	p.askLimit = 512 << 10
 	if s.RecvBuffer > 0 {
-		p.askLimit = max(64<<10, s.RecvBuffer/4)
+		p.askLimit = max(64<<10, s.RecvBuffer/2)
 	}
 	if s.RecvBuffer > 0 && s.RecvBuffer < 4<<20 && s.RecvBuffer < 2*cfg.RecvBuffer {
 		p.log.Warn("the kernel's receive buffer limit is small, large samples may be lost", "bytes", s.RecvBuffer,

@@ -27,8 +27,9 @@ type pend struct {
 	at        mono     // last fragment
 	askedAt   mono     // last NACK_FRAG
 	asked     wire.FragSet
-	askedLeft int  // of asked that has not come
-	pull      bool // fragments come on request only
+	askedTop  uint32 // the highest of asked
+	askedLeft int    // of asked that has not come
+	pull      bool   // fragments come on request only
 }
 
 var pends = sync.Pool{New: func() any { return new(pend) }}

@@ -18,6 +18,8 @@ const (
 	startDelay    = 200 * time.Millisecond // how long the start waits for samples that may not be for us
 	countForget   = 500 * time.Millisecond // a count that does not rise is believed again after (Cyclone DDS does so)
 	bytesPerRound = 1 << 20                // asked for by one NACK_FRAG, less if the socket holds less
+
+	socketOverhead = 1000 // bytes of a socket's buffer that a datagram costs beside its fragment
 )
 
 // askedRing remembers when samples were asked for, so that a request is not repeated while the answer is on its way.
@@ -209,7 +211,7 @@ func (s *source) askFragments(e *pend, now mono) {
 		return
 	}
 	n := wire.NackFrag{Reader: s.r.entity, Writer: s.guid.Entity(), Seq: e.seq, Set: wire.FragSet{Base: f + 1}}
-	most := max(1, min(bytesPerRound, s.p.askLimit)/e.fragSize)
+	most := max(1, min(bytesPerRound/e.fragSize, s.p.askLimit/(e.fragSize+socketOverhead)))
 	asked := 0
 	for ; f < upto && asked < most; f++ {
 		if !e.has(f) {
@@ -217,6 +219,7 @@ func (s *source) askFragments(e *pend, now mono) {
 				break
 			}
 			asked++
+			e.askedTop = f + 1
 		}
 	}
 	e.asked, e.askedLeft, e.askedAt = n.Set, asked, now

@@ -173,7 +173,9 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 		e.bits[f/64] |= 1 << (f % 64)
 		e.have++
 		if e.askedLeft > 0 && e.asked.Contains(f+1) {
-			e.askedLeft--
+			if e.askedLeft--; f+1 == e.askedTop {
+				e.askedLeft = 0 // the writer is through: what has not come is lost again
+			}
 		}
 	}
 }

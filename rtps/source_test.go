@@ -344,6 +344,24 @@ func TestPullsFragments(t *testing.T) {
 	})
 }
 
+// When the last one of those asked for has come, the writer is through: what is missing then is lost again.
+func TestAsksAgainForLostRepairs(t *testing.T) {
+	byHand(t, wire.VendorCyclone, TransientLocal, reliable(TransientLocal, 0), func(h *handWriter) {
+		h.heartbeat(1, 1, false)
+		time.Sleep(15 * time.Millisecond)
+		h.take()
+		h.frag(1, 1, 1, 60_000)
+		h.heartbeat(1, 1, false)
+		time.Sleep(25 * time.Millisecond)
+		h.expect("the next 256", "ack 1 final; frags of 1: 2..257")
+		h.frag(1, 2, 98, 60_000)
+		h.frag(1, 101, 156, 60_000)
+		h.expect("the last one is on its way", "")
+		h.frag(1, 257, 1, 60_000)
+		h.expect("with what was lost", "frags of 1: 100..355")
+	})
+}
+
 // A Fast DDS writer does not repeat its HEARTBEAT for three seconds: it is asked once after silence.
 func TestProbesFast(t *testing.T) {
 	byHand(t, wire.VendorFast, Volatile, reliable(Volatile, 0), func(h *handWriter) {
