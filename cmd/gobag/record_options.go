@@ -71,9 +71,20 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	return o, nil
 }
 
-// limitMemory makes the garbage collector keep to the memory that the cache size allows: cache, the format's buffers and
-// 24 MiB for everything else. An explicit GOMEMLIMIT stays.
+// What limitMemory allows beside the cache and the format's buffers.
+const (
+	reassemblyMemory = 64 << 20 // incomplete samples, at most; normally next to nothing
+	otherMemory      = 24 << 20
+	gcPercent        = 30 // garbage per live memory: samples come from pools, so there is little of it
+)
+
+// limitMemory keeps the garbage collector to what the cache size allows. The percentage keeps the process small; the
+// limit is the last resort and lies above all that can be alive at once, since a collector that runs against its limit
+// takes the CPU that reception needs. Explicit GOGC and GOMEMLIMIT stay.
 func limitMemory(o recorder.Options, env func(string) string) {
+	if env("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	if env("GOMEMLIMIT") != "" {
 		return
 	}
@@ -81,7 +92,7 @@ func limitMemory(o recorder.Options, env func(string) string) {
 	if limit == 0 {
 		limit = recorder.DefaultCacheSize()
 	}
-	limit += 24 << 20
+	limit += reassemblyMemory + otherMemory
 	if drv, err := plugin.Lookup(o.Storage); err == nil {
 		limit += drv.Features().Buffers
 	}
