@@ -154,7 +154,7 @@ func (c *cell) tries(n int, attempt func() error) {
 }
 
 // cellsAtOnce bounds the cells that run at a time beside those that only wait.
-const cellsAtOnce = 3
+const cellsAtOnce = 4
 
 // TestConformance checks the statements with every peer in both directions; -update writes the table of docs/interop.md.
 func TestConformance(t *testing.T) {
