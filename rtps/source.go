@@ -59,7 +59,7 @@ type source struct {
 	asking    mono // last request
 	dataAt    mono // last data
 	interval  mono // smoothed time between data
-	probed    bool // a HEARTBEAT was asked for after the last data
+	probed    int  // how often a HEARTBEAT was asked for after the last data
 	timer     timer
 }
 

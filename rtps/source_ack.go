@@ -15,6 +15,8 @@ const (
 	fragDelay     = 20 * time.Millisecond  // silence within a sample before its rest is asked for
 	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after
 	probeDelay    = 50 * time.Millisecond  // silence after data before a HEARTBEAT is asked for
+	probeRepeat   = 250 * time.Millisecond // it is asked for again after, doubling, while none comes
+	maxProbes     = 4                      // times in all: Fast DDS repeats its own after 3 s
 	startDelay    = 200 * time.Millisecond // how long the start waits for samples that may not be for us
 	countForget   = 500 * time.Millisecond // a count that does not rise is believed again after (Cyclone DDS does so)
 	bytesPerRound = 1 << 20                // asked for by one NACK_FRAG, less if the socket holds less
@@ -297,10 +299,23 @@ func (s *source) nextTimer() mono {
 	}
 	if s.next <= max(s.top, s.hbLast) {
 		t = min(t, s.holeTimer())
-	} else if s.probes() && !s.probed && s.dataAt != 0 {
-		t = min(t, s.dataAt.add(s.quiet()))
+	} else {
+		t = min(t, s.probeTimer())
 	}
 	return t
+}
+
+// probeTimer is when to ask whether there was more after the last data: the question or its answer may be lost as well.
+func (s *source) probeTimer() mono {
+	switch {
+	case !s.probes() || s.dataAt == 0:
+		return never
+	case s.probed == 0:
+		return s.dataAt.add(s.quiet())
+	case s.hbAt >= s.solicited || s.probed >= maxProbes:
+		return never
+	}
+	return s.solicited.add(probeRepeat << (s.probed - 1))
 }
 
 // holeTimer is when to ask for what is missing.
@@ -342,8 +357,8 @@ func (s *source) onTimer(now mono) {
 			s.giveUpStart(now)
 			s.answer(false)
 		}
-	} else if s.next != 0 && s.probes() && !s.probed && s.dataAt != 0 && now.sub(s.dataAt) >= s.quiet() {
-		s.probed = true
+	} else if s.next != 0 && s.probeTimer() <= now {
+		s.probed++
 		s.solicit()
 	}
 	next := s.nextTimer()

@@ -17,7 +17,7 @@ func (s *source) arrived(seq int64) {
 	}
 	s.dataAt = now
 	s.top = max(s.top, seq)
-	s.probed = false
+	s.probed = 0
 }
 
 // onData takes a sample that came whole.

@@ -374,8 +374,16 @@ func TestProbesFast(t *testing.T) {
 		h.expect("while data comes", "")
 		time.Sleep(200 * time.Millisecond)
 		h.expect("after silence, once", "ack 0")
+		time.Sleep(10 * time.Second)
+		h.expect("again while no HEARTBEAT answers", "ack 0; ack 0; ack 0")
+		h.data(11)
+		time.Sleep(1100 * time.Millisecond)
+		h.expect("after more data", "ack 0")
+		h.heartbeat(1, 11, true)
+		time.Sleep(10 * time.Second)
+		h.expect("answered", "")
 		for seq := range int64(30) {
-			h.data(seq + 11)
+			h.data(seq + 12)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := strings.Count(h.take(), "ack"); n > 15 {
