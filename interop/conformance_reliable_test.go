@@ -181,6 +181,7 @@ func control(c *cell) {
 		{"HEARTBEATs", 3, func(p *lab.Packet) bool { return p.Has("HEARTBEAT") }},
 		{"ACKNACKs", 3, func(p *lab.Packet) bool { return p.Has("ACKNACK") }},
 		{"endpoint announcements", 3, sedp},
+		{"participant announcements", 4, func(p *lab.Packet) bool { return p.FindFrom("DATA", wire.EntitySPDPWriter) != nil }},
 	} {
 		c.tries(2, func() error {
 			h := c.hosts(lab.LargeMTU)

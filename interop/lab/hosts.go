@@ -122,8 +122,14 @@ func (n *Net) WithoutMulticast() error {
 	if n.Namespace == "" {
 		return ErrNoHosts
 	}
-	if err := run("ip", "-n", n.Namespace, "link", "set", "lo", "multicast", "off"); err != nil {
+	if err := n.LoopbackFlag(false); err != nil {
 		return err
 	}
 	return run("ip", "-n", n.Namespace, "route", "add", "blackhole", "239.0.0.0/8", "table", "local")
+}
+
+// LoopbackFlag sets or clears the MULTICAST flag of loopback. It needs a namespace.
+func (n *Net) LoopbackFlag(on bool) error {
+	value := map[bool]string{true: "on", false: "off"}[on]
+	return run("ip", "-n", n.Namespace, "link", "set", "lo", "multicast", value)
 }
