@@ -380,3 +380,31 @@ func offered(c *cell) {
 		c.Errorf("no word about /mixed: %q", text)
 	}
 }
+
+// nodeNames: what the peer says of its nodes on ros_discovery_info is understood with ids of 16 bytes (Iron and later) and of
+// 24 (Humble): the player that refuses to play into a live topic names the node.
+func nodeNames(c *cell) {
+	n := c.net()
+	topics := []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}}
+	rec := record(c.T, n, topics)
+	pub := c.publish(n, c.peer, topics, "--wait", "1", "--seconds", "1", "--linger", "5")
+	c.must(pub.Wait(patience))
+	c.must(rec.Stop(patience))
+	for _, size := range []string{"16", "24"} {
+		pub := c.publish(n, c.peer, topics, "--node", "/robot/driver"+size+":"+size)
+		_, err := pub.Await("start", 1, patience)
+		c.must(err)
+		c.tries(3, func() error {
+			play, err := gobag.Play(n, rec.Dir)
+			if err != nil {
+				return err
+			}
+			defer play.Kill()
+			if err := play.Wait(patience); err == nil || !strings.Contains(play.Stderr(), "/robot/driver"+size) {
+				return fmt.Errorf("ids of %s bytes: the player says %q, want /robot/driver%s named", size, play.Stderr(), size)
+			}
+			return nil
+		})
+		c.must(pub.Stop(patience))
+	}
+}

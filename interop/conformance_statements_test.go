@@ -47,16 +47,11 @@ var statements = []statement{
 	{number: 28, name: "preemptive", text: "preemptive ACKNACKs end within two packets", send: preemptive, why: "about what gobag answers"},
 	{number: 29, name: "gaps", text: "GAP never stalls delivery", receive: gapsIn, send: gapsOut},
 	{number: 30, name: "lively", text: "writers with a liveliness lease stay alive while they exist; those of the peers are recorded", receive: lively, send: lively},
+	{number: 31, name: "played_bytes", text: "the payload out of the player is the one in the bag", send: playedBytes, why: "see send: it records from the peer first"},
+	{number: 32, name: "node_names", text: "ros_discovery_info is understood with ids of 16 and of 24 bytes", receive: nodeNames, why: "gobag publishes none"},
+	{number: 33, name: "type_hashes", text: "RIHS01 equals the published hashes (tests of package msg)", why: "not about a peer"},
+	{number: 34, name: "mutated", text: "damaged datagrams do no harm", receive: mutated, send: mutated},
 	{number: 35, name: "adaptive", text: "a latched reliable publisher first, best-effort ones later: all recorded", receive: adaptive, why: "about the recorder"},
 	{number: 36, name: "offered", text: "the player offers the recorded QoS, the default with a warning where publishers differed", send: offered, why: "see send: it records from the peer first"},
-	{number: 31, name: "played_bytes", text: "the payload out of the player is the one in the bag", send: playedBytes, why: "see send: it records from the peer first"},
 	{number: 37, name: "idle", text: "at most 2 datagrams a second to a peer once everything is acknowledged", receive: idle, send: idle, waits: true},
-	{number: 34, name: "mutated", text: "damaged datagrams do no harm", receive: mutated, send: mutated},
 }
-
-type trap struct {
-	text  string
-	tests []string
-}
-
-var traps []trap

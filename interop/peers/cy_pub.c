@@ -11,6 +11,7 @@
 #include <string.h>
 #include "clock.h"
 #include "dds/dds.h"
+#include "graph.h"
 #include "sample.h"
 #include "spec.h"
 
@@ -147,7 +148,7 @@ static void set_priority(int priority) {
 
 static void usage(void) {
   fprintf(stderr, "usage: cy_pub [--seconds S] [--wait READERS] [--wait-timeout S] [--settle MS] [--linger S] "
-                  "[--calls FILE] [--priority P] -t SPEC …\n");
+                  "[--calls FILE] [--priority P] [--node /NAMESPACE/NAME:16|24] -t SPEC …\n");
   exit(2);
 }
 
@@ -157,6 +158,7 @@ int main(int argc, char **argv) {
   int n = 0, settle_ms = 200;
   uint32_t want = 0;
   double seconds = 0, wait_timeout = 20, linger = 2;
+  const char *node = NULL;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 >= argc) usage();
     const char *key = argv[i], *value = argv[i + 1];
@@ -167,6 +169,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(key, "--settle")) settle_ms = atoi(value);
     else if (!strcmp(key, "--linger")) linger = atof(value);
     else if (!strcmp(key, "--priority")) set_priority(atoi(value));
+    else if (!strcmp(key, "--node")) node = value;
     else if (!strcmp(key, "--calls")) { if (!(call_log = fopen(value, "w"))) { perror(value); return 1; } }
     else usage();
   }
@@ -177,6 +180,11 @@ int main(int argc, char **argv) {
 
   dds_entity_t participant = join();
   for (int i = 0; i < n; i++) create_writers(&jobs[i], participant);
+  if (node) {
+    dds_entity_t all[MAX_JOBS]; // the first instance of each
+    for (int i = 0; i < n; i++) all[i] = jobs[i].writers[0];
+    graph_publish(participant, node, all, (size_t)n);
+  }
   pthread_t threads[MAX_JOBS];
   printf("{\"event\":\"ready\"}\n");
   for (int i = 0; i < n; i++) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/qos/DataWriterQos.hpp>
 #include <fastdds/dds/subscriber/qos/DataReaderQos.hpp>
 #include <fastdds/dds/topic/TopicDataType.hpp>
@@ -46,6 +47,10 @@ eprosima::fastdds::dds::Topic *fa_topic(eprosima::fastdds::dds::DomainParticipan
 
 void fa_writer_qos(const spec &s, const fa_options &o, eprosima::fastdds::dds::DataWriterQos &q);
 void fa_reader_qos(const spec &s, eprosima::fastdds::dds::DataReaderQos &q);
+
+// fa_graph says on ros_discovery_info that the writers belong to the node of that argument: see graph.h.
+void fa_graph(eprosima::fastdds::dds::DomainParticipant *participant, const std::string &node,
+              const std::vector<eprosima::fastdds::dds::DataWriter *> &writers);
 
 // fa_must ends the program with a message unless ok.
 void fa_must(bool ok, const char *what);

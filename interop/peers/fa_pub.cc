@@ -128,7 +128,7 @@ void job::report() {
 
 [[noreturn]] static void usage() {
   fprintf(stderr, "usage: fa_pub [--seconds S] [--wait READERS] [--wait-timeout S] [--settle MS] [--linger S] "
-                  "[--calls FILE] [options of fa.h] -t SPEC …\n");
+                  "[--calls FILE] [--node /NAMESPACE/NAME:16|24] [options of fa.h] -t SPEC …\n");
   exit(2);
 }
 
@@ -137,6 +137,7 @@ int main(int argc, char **argv) {
   fa_options options;
   int settle_ms = 200, want = 0;
   double seconds = 0, wait_timeout = 20, linger = 2;
+  std::string node;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 >= argc) usage();
     const char *key = argv[i], *value = argv[i + 1];
@@ -148,6 +149,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(key, "--wait-timeout")) wait_timeout = atof(value);
     else if (!strcmp(key, "--settle")) settle_ms = atoi(value);
     else if (!strcmp(key, "--linger")) linger = atof(value);
+    else if (!strcmp(key, "--node")) node = value;
     else if (!strcmp(key, "--calls")) {
       if (!(call_log = fopen(value, "w"))) { perror(value); return 1; }
     } else if (!options.take(key, value)) usage();
@@ -159,6 +161,12 @@ int main(int argc, char **argv) {
 
   DomainParticipant *participant = fa_join(options);
   for (job &j : jobs) j.create(participant, options);
+  if (!node.empty()) {
+    std::vector<DataWriter *> all;
+    for (job &j : jobs)
+      for (auto &out : j.outputs) all.push_back(out.writer);
+    fa_graph(participant, node, all);
+  }
   printf("{\"event\":\"ready\"}\n");
   std::vector<std::thread> threads;
   auto begin = [&threads](job &j, int64_t at) {
