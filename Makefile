@@ -45,7 +45,7 @@ accept-main: deps peers build
 	$(GO) run ./interop/accept main
 
 soak: deps peers build
-	GOBAG_SOAK=1 $(GO) test -count=1 -timeout 2h -run Soak -v ./interop/...
+	GOBAG_SOAK=1 GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop
 
 release:
 	@set -e; mkdir -p dist; for p in $(PLATFORMS); do \

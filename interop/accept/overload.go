@@ -5,7 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -119,26 +121,71 @@ func describe(name string, calls []time.Duration) string {
 
 // judgeCalls compares write calls of several runs: the median of their p99, and the longest call of the run where that was
 // shortest, since a single call is long by scheduling alone, but a publisher that is made to wait waits in every run. A
-// quarter and a little more are allowed.
+// quarter and a little more are allowed; and because the same receiver's p99 spreads over a factor of two between runs on a
+// shared machine, so is what the runs' spread explains.
 func judgeCalls(b *bench, name string, ours, theirs [][]time.Duration) {
-	over := func(runs [][]time.Duration, q, of float64) time.Duration {
-		each := make([]time.Duration, len(runs))
-		for i, calls := range runs {
-			each[i] = lab.Quantile(calls, q)
-		}
-		return lab.Quantile(each, of)
-	}
+	over := func(runs [][]time.Duration, q, of float64) time.Duration { return lab.Quantile(quantiles(runs, q), of) }
 	p99 := func(runs [][]time.Duration) time.Duration { return over(runs, 0.99, 0.5) }
 	longest := func(runs [][]time.Duration) time.Duration { return over(runs, 1, 0) }
 	for _, q := range []struct {
 		name  string
 		of    func([][]time.Duration) time.Duration
+		at    float64
 		slack time.Duration
-	}{{"p99", p99, 200 * time.Microsecond}, {"longest", longest, 5 * time.Millisecond}} {
+	}{{"p99", p99, 0.99, 200 * time.Microsecond}, {"longest", longest, 1, 5 * time.Millisecond}} {
 		o, p := q.of(ours), q.of(theirs)
-		b.figure(o <= p+p/4+q.slack, name+", write call "+q.name,
-			fmt.Sprintf("no slower than with a Cyclone C subscriber (+ 25 %% + %s)", ms(q.slack)), "%s beside %s", ms(o), ms(p))
+		chance := slowerByChance(quantiles(ours, q.at), quantiles(theirs, q.at))
+		b.figure(o <= p+p/4+q.slack || chance > 0.05, name+", write call "+q.name,
+			fmt.Sprintf("no slower than with a Cyclone C subscriber (+ 25 %% + %s, or within the spread of the runs: chance > 5 %%)", ms(q.slack)),
+			"%s beside %s, chance %.0f %%", ms(o), ms(p), 100*chance)
 	}
+}
+
+// quantiles is one quantile of each run.
+func quantiles(runs [][]time.Duration, q float64) []time.Duration {
+	each := make([]time.Duration, len(runs))
+	for i, calls := range runs {
+		each[i] = lab.Quantile(calls, q)
+	}
+	return each
+}
+
+// slowerByChance is how often runs of one and the same receiver, dealt into two hands at random, would make the first
+// hand look at least as slow as ours does beside theirs: the exact one-sided rank-sum test of Mann and Whitney. With fewer
+// than four runs a side it says nothing and returns 0.
+func slowerByChance(ours, theirs []time.Duration) float64 {
+	if len(ours) < 4 || len(theirs) < 4 {
+		return 0
+	}
+	all := slices.Concat(ours, theirs)
+	seen := rankSum(all, 1<<len(ours)-1)
+	deals, atLeast := 0, 0
+	for hand := range 1 << len(all) {
+		if bits.OnesCount(uint(hand)) != len(ours) {
+			continue
+		}
+		deals++
+		if rankSum(all, hand) >= seen {
+			atLeast++
+		}
+	}
+	return float64(atLeast) / float64(deals)
+}
+
+// rankSum counts over the members of hand (bits) how many others each is slower than; a tie is half.
+func rankSum(all []time.Duration, hand int) (sum int) {
+	for i, x := range all {
+		for j, y := range all {
+			switch {
+			case hand>>i&1 == 0 || hand>>j&1 == 1:
+			case x > y:
+				sum += 2
+			case x == y:
+				sum++
+			}
+		}
+	}
+	return sum
 }
 
 // troubled runs one receiver: 4 s of health, 10 s of trouble, and some seconds to recover. The publisher has real-time
