@@ -2,6 +2,7 @@
 GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
+SOAK      ?= 5m
 BIN       := bin
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
@@ -45,7 +46,7 @@ accept-main: deps peers build
 	$(GO) run ./interop/accept main
 
 soak: deps peers build
-	GOBAG_SOAK=1 GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop
+	GOBAG_SOAK=$(SOAK) GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop
 
 release:
 	@set -e; mkdir -p dist; for p in $(PLATFORMS); do \

@@ -15,15 +15,14 @@ import (
 	"github.com/gobag/gobag/interop/lab"
 )
 
-// soakTime is how long TestSoak runs: `make soak`. At 32 MB/s it fills 10 GB.
-const soakTime = 5 * time.Minute
-
 // The robot runs for minutes, with splits, while other publishers come, go in order and are killed. Nothing acknowledged
 // is lost, and the recorder's memory and descriptors do not grow.
 func TestSoak(t *testing.T) {
 	if os.Getenv("GOBAG_SOAK") == "" {
 		t.Skip("long: make soak")
 	}
+	soakTime, err := time.ParseDuration(os.Getenv("GOBAG_SOAK")) // at 32 MB/s: 2 GB a minute
+	must(t, err)
 	n := newNet(t)
 	steady := []lab.Topic{
 		{Kind: lab.Imu, Name: "/imu", Hz: 1000},
