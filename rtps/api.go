@@ -26,7 +26,7 @@ type WriterConfig struct {
 	// be larger.
 	Window int
 
-	// FragmentSize is the most payload bytes in one datagram, a multiple of 4; 0 chooses by path: 60000 while all readers
-	// are on this host, else 1344.
+	// FragmentSize is the most payload bytes in one datagram, a multiple of 4; 0 chooses by path: 60000 to readers on
+	// this host, else what fits a frame of the interface, 1344 with an MTU of 1500.
 	FragmentSize int
 }

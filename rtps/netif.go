@@ -13,6 +13,7 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 type netif struct {
 	name     string
 	index    int
+	mtu      int
 	loopback bool
 	addrs    []netip.Prefix
 }
@@ -34,7 +35,7 @@ func listInterfaces(names []string) ([]netif, error) {
 		if err != nil {
 			continue // gone meanwhile
 		}
-		n := netif{name: i.Name, index: i.Index, loopback: i.Flags&net.FlagLoopback != 0}
+		n := netif{name: i.Name, index: i.Index, mtu: i.MTU, loopback: i.Flags&net.FlagLoopback != 0}
 		wanted := len(names) == 0
 		if k := slices.Index(names, i.Name); k >= 0 {
 			wanted, found[k] = true, true

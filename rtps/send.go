@@ -67,6 +67,7 @@ type job struct {
 	frags   []fragRequest
 	repair  target // of samples sent again
 	repairs bool
+	copies  int // of the fragments sent again
 }
 
 func (j *job) reset(w *Writer) *job {
@@ -141,9 +142,11 @@ func (j *job) send() (datagrams uint64) {
 		for i := range j.samples {
 			s := &j.samples[i]
 			if i < len(j.frags) && j.frags[i].seq != 0 {
-				for f := range j.frags[i].set.All() {
-					if int(f-1)*j.repair.fragment < len(s.data) && f > 0 {
-						e.fragments(&j.repair, j.w.entity, s, f-1, f, nil)
+				for range j.copies {
+					for f := range j.frags[i].set.All() {
+						if int(f-1)*j.repair.fragment < len(s.data) && f > 0 {
+							e.fragments(&j.repair, j.w.entity, s, f-1, f, nil)
+						}
 					}
 				}
 				continue
@@ -242,10 +245,26 @@ const (
 	maxRepairBytes = 1 << 20
 )
 
+// maxTwice is how many fragments are sent twice at most: more are missing where a socket was full, and more would not help.
+const maxTwice = 48
+
+// requested is how many fragments are asked for.
+func requested(list []fragRequest) (n int) {
+	for i := range list {
+		for range list[i].set.All() {
+			n++
+		}
+	}
+	return n
+}
+
 // repairJob plans what is sent again to a reader.
 func (w *Writer) repairJob(k *sink) *job {
 	j := w.job.reset(w)
-	j.repairs = true
+	j.repairs, j.copies = true, 1
+	if w.p.now < k.again.twice && requested(k.frags) <= maxTwice {
+		j.copies = 2 // a Cyclone DDS reader asks for the same fragment only every 100 ms
+	}
 	j.repair = target{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), fragment: k.fragment, pacer: k.pacer}
 	for _, f := range k.frags {
 		if s := w.hist.at(f.seq); s != nil {

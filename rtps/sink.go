@@ -15,6 +15,7 @@ const (
 	handshakeLimit = 3 * time.Second       // a reader that answers nothing for so long holds nobody up any more
 	silenceLimit   = 2 * time.Second       // the same for one that falls silent
 	handshakeGuess = 300 * time.Millisecond
+	repairTwice    = 5 * time.Second // repairs are sent twice after one was lost
 )
 
 // sink is what a writer knows of one remote reader. Guarded by the participant's mutex.
@@ -62,8 +63,9 @@ type resendRing struct {
 		seq int64
 		at  mono
 	}
-	frag fragRequest // last fragments
-	when mono
+	frag  fragRequest // last fragments
+	when  mono
+	twice mono // until then a few fragments are sent twice: what was sent again was lost again
 }
 
 // recent reports whether seq was sent again a moment ago, and notes that it is now if not.
@@ -100,12 +102,8 @@ func (w *Writer) match(g GUID, q *peer, dst netip.AddrPort, requested QoS) {
 	k := &sink{w: w, guid: g, peer: q, dst: dst, matched: p.now, hbWait: firstHeartbeat, heard: p.now,
 		reliable: requested.Reliability == Reliable && w.cfg.QoS.Reliability == Reliable}
 	k.history = k.reliable && requested.Durability != Volatile && w.cfg.QoS.Durability != Volatile
-	k.fragment = w.cfg.FragmentSize
-	if k.fragment == 0 {
-		k.fragment = remoteFragment
-		if q.local {
-			k.fragment = localFragment
-		}
+	if k.fragment = w.cfg.FragmentSize; k.fragment == 0 {
+		k.fragment = fragmentFor(q.local, p.link.mtu(dst.Addr()))
 	}
 	k.start = w.last + 1
 	if k.history {
@@ -123,6 +121,19 @@ func (w *Writer) match(g GUID, q *peer, dst netip.AddrPort, requested QoS) {
 		w.heartbeat(k, false, false)
 		p.timers.by(&w.timer, p.now.add(k.hbWait))
 	}
+}
+
+// fragmentFor is how much of a sample fits one datagram that nothing on the way cuts. mtu is that of the interface whose
+// subnet the reader is on, 0 if it is on none.
+func fragmentFor(local bool, mtu int) int {
+	switch {
+	case local:
+		return localFragment
+	case mtu <= 1500:
+		return remoteFragment
+	}
+	const headers = 28 + headerBytes + infoDstBytes + infoTSBytes + fragHeadBytes + 32 // IP, UDP, RTPS, a HEARTBEAT
+	return min((mtu-headers)&^3, localFragment)
 }
 
 // unmatch forgets a remote reader.
@@ -310,6 +321,9 @@ func (k *sink) onNackFrag(n *wire.NackFrag) {
 		k.gap(span{n.Seq, n.Seq + 1})
 		w.heartbeat(k, false, false)
 		return
+	}
+	if last := &k.again.frag; last.seq == n.Seq && last.set.Contains(n.Set.Base) && now.sub(k.again.when) >= resendPause {
+		k.again.twice = now.add(repairTwice)
 	}
 	k.hbWait = firstHeartbeat // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
 	if n.Seq > k.from {

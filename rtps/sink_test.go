@@ -338,3 +338,37 @@ func TestWriterHeartbeatsAfterRepair(t *testing.T) {
 		h.expect("nothing came back", "heartbeat 1-1 to 1")
 	})
 }
+
+// What was sent again and lost again is sent twice from then on, while little is asked for.
+func TestWriterRepairsTwice(t *testing.T) {
+	readerByHand(t, WriterConfig{QoS: reliable(Volatile, 0), FragmentSize: 1000}, func(h *handReader) {
+		h.announce(1, reliable(Volatile, 0))
+		h.acknack(1, 1, true)
+		time.Sleep(20 * time.Millisecond)
+		h.write(3500)
+		h.take()
+		h.nackfrag(1, 1, 2)
+		h.expect("once", "frag 1.2 to 1; heartbeat 1-1 to 1")
+		time.Sleep(15 * time.Millisecond)
+		h.nackfrag(1, 1, 2, 4)
+		h.expect("twice", "frag 1.2 to 1; frag 1.4 to 1; frag 1.2 to 1; frag 1.4 to 1; heartbeat 1-1 to 1")
+		time.Sleep(6 * time.Second)
+		h.take()
+		h.nackfrag(1, 1, 3)
+		h.expect("once again", "frag 1.3 to 1; heartbeat 1-1 to 1")
+	})
+}
+
+func TestFragmentFor(t *testing.T) {
+	for _, tc := range []struct {
+		local bool
+		mtu   int
+		want  int
+	}{{true, 0, 60000}, {true, 1500, 60000}, {false, 0, 1344}, {false, 1280, 1344}, {false, 1500, 1344}, {false, 9000, 8856},
+		{false, 1504, 1360}, {false, 65535, 60000}} {
+		got := fragmentFor(tc.local, tc.mtu)
+		if got != tc.want || got%4 != 0 {
+			t.Errorf("local %v, mtu %d: %d, want %d", tc.local, tc.mtu, got, tc.want)
+		}
+	}
+}

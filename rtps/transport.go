@@ -51,6 +51,7 @@ type link interface {
 	sendBatch(ms []outMsg) error // all of them, in order, waiting while the socket is full; not on one goroutine only
 	segmentation() bool          // outMsg.segment works
 	onLink(a netip.Addr) bool    // a is on a subnet of one of our interfaces
+	mtu(a netip.Addr) int        // of that interface; 0 where a is on none
 	stats(*Stats)
 }
 
@@ -59,6 +60,7 @@ type plainLink struct{ Transport }
 
 func (l plainLink) segmentation() bool     { return false }
 func (l plainLink) onLink(netip.Addr) bool { return false }
+func (l plainLink) mtu(netip.Addr) int     { return 0 }
 func (l plainLink) stats(*Stats)           {}
 
 func (l plainLink) sendBatch(ms []outMsg) error {

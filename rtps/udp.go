@@ -265,6 +265,18 @@ func (l *udpLink) onLink(a netip.Addr) bool {
 	return false
 }
 
+// mtu returns the MTU of the interface that a is on the subnet of, 0 if there is none.
+func (l *udpLink) mtu(a netip.Addr) int {
+	for _, i := range *l.ifs.Load() {
+		for _, p := range i.addrs {
+			if p.Contains(a) {
+				return i.mtu
+			}
+		}
+	}
+	return 0
+}
+
 // Send sends from the discovery socket.
 func (l *udpLink) Send(dst netip.AddrPort, b []byte) error {
 	_, err := l.disc.WriteToUDPAddrPort(b, dst)
