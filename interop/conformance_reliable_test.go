@@ -113,7 +113,7 @@ func lateLarge(c *cell) {
 // fragmentShapes: samples of a byte more or less than whole fragments, ten fragments to a submessage where the peer does
 // that.
 func fragmentShapes(c *cell) {
-	h := c.hosts(lab.LargeMTU)
+	h := c.hosts(c.mtu())
 	// Bytes of a sample, encapsulation header included; 24 of them are not data.
 	shapes := []int{1344, 1345, 1346, 2688, 2689, 13440, 13441, 13444, 14000, 65324, 65325, 65326, 130649, 200_003}
 	var topics []lab.Topic

@@ -214,7 +214,7 @@ var bestEffortWriter = wire.EntityID{0, 0, 4, wire.KindWriterKeyless}
 func heartbeatAfterSample(t *testing.T, s *session) {
 	open := map[string]int64{} // of a writer: the sample of which not all fragments were sent for the first time
 	done := map[string]bool{}
-	total := int64((300_000 + 24 + 1343) / 1344)
+	total := map[string]int64{} // fragments of a sample
 	s.each(func(d *said, m *lab.Submessage) {
 		if m.Writer.Builtin() {
 			return
@@ -223,7 +223,10 @@ func heartbeatAfterSample(t *testing.T, s *session) {
 		switch m.Kind {
 		case "DATA_FRAG":
 			sample := fmt.Sprint(key, m.Seq)
-			if open[key] = m.Seq; m.First >= total || done[sample] || m.First > 1 && len(d.raw) > 2000 {
+			if m.First == 1 {
+				total[key] = int64((300_000 + 24 + m.Size - 1) / m.Size)
+			}
+			if open[key] = m.Seq; m.First == total[key] || done[sample] {
 				open[key], done[sample] = 0, true
 			}
 		case "HEARTBEAT":

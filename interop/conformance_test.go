@@ -77,6 +77,15 @@ func (c *cell) must(err error) {
 
 func (c *cell) net() *lab.Net { return newNet(c.T) }
 
+// mtu is LargeMTU where the peer sends, so that each of its datagrams is one frame, and that of Ethernet where gobag does,
+// so that it cuts samples as on a real cable.
+func (c *cell) mtu() int {
+	if c.sending {
+		return lab.EthernetMTU
+	}
+	return lab.LargeMTU
+}
+
 // hosts makes two hosts with a relay between them; what the relay itself loses fails the cell.
 func (c *cell) hosts(mtu int) *lab.Hosts {
 	c.Helper()

@@ -37,7 +37,7 @@ func everyDatagramDecodes(c *cell) {
 	}
 	dir := c.TempDir()
 	far := filepath.Join(dir, "far.pcap")
-	h := c.hosts(lab.LargeMTU)
+	h := c.hosts(lab.EthernetMTU)
 	c.must(h.Relay.Capture(far))
 	numbers, pub, sub := c.transfer(h, sizes)
 	c.complete(numbers, lab.SentBy(pub))
@@ -206,7 +206,7 @@ func oddSubmessages(c *cell) {
 // setBits: losses by a pattern are asked for again and sent again, exactly those, so both sides read the sets alike:
 // sequence numbers of ACKNACK, fragment numbers of NACK_FRAG.
 func setBits(c *cell) {
-	h := c.hosts(lab.LargeMTU)
+	h := c.hosts(c.mtu())
 	// Of samples one number in the ranges 0 to 1, 31 to 33, 63 to 65 … of every 256; of fragments the same.
 	wanted := func(n int64) bool {
 		k := n % 256
