@@ -55,6 +55,7 @@ func TestWireRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real peers")
 	}
+	needPeers(t)
 	for _, peer := range reportPeers {
 		t.Run(string(peer), func(t *testing.T) {
 			t.Parallel()
@@ -298,6 +299,7 @@ func discoveryPlain(t *testing.T, s *session) {
 // others for 30 s.
 func TestNoIPFragments(t *testing.T) {
 	t.Parallel()
+	needPeers(t)
 	c := &cell{T: t, peer: lab.Cyclone, sending: true, result: &result{}}
 	h := c.hosts(lab.EthernetMTU)
 	cut, ours := 0, 0
@@ -320,6 +322,7 @@ func TestNoIPFragments(t *testing.T) {
 // then, and by Fast DDS.
 func TestLoopbackWithoutFlag(t *testing.T) {
 	t.Parallel()
+	needPeers(t)
 	for _, peer := range reportPeers {
 		t.Run(string(peer), func(t *testing.T) {
 			n := newNet(t)

@@ -31,7 +31,7 @@ var statements = []statement{
 	{number: 12, name: "no_multicast", text: "without multicast: the range LOCALHOST finds peers by unicast", receive: withoutMulticast, send: withoutMulticast},
 	{number: 13, name: "same_host", text: "data on the same host arrives by loopback, whatever address was announced", receive: sameHost, send: sameHost},
 	{number: 14, name: "shared_memory", text: "Fast DDS with shared memory talks UDP to gobag, which needs nothing of /dev/shm", receive: besideSharedMemory, send: besideSharedMemory},
-	{number: 15, name: "after_match", text: "volatile, reliable: all samples written after the match arrive, none written before", receive: afterMatch, send: afterMatch},
+	{number: 15, name: "after_match", text: "volatile, reliable: all samples written after the match arrive, none that the writer had let go before", receive: afterMatch, send: afterMatch},
 	{number: 16, name: "latched_in", text: "the last N samples of a latched writer arrive within 0.2 s of the match", receive: latchedIn, why: "see statement 17"},
 	{number: 17, name: "latched_out", text: "a latched writer of gobag serves late subscribers its depth, in order", send: latchedOut, why: "see statement 16"},
 	{number: 18, name: "requested", text: "data flows in exactly the cells in which the offered QoS satisfies the requested", receive: requested, send: requested},

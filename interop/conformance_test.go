@@ -170,10 +170,7 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real peers")
 	}
-	for _, peer := range []string{"cy_pub", "fa_pub"} {
-		_, err := lab.Peer(peer)
-		needs(t, err)
-	}
+	needPeers(t)
 	r := newReport()
 	slots := make(chan struct{}, cellsAtOnce)
 	var wg sync.WaitGroup

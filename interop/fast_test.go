@@ -22,6 +22,15 @@ var fastRobot = []lab.Topic{
 	{Kind: lab.String, Name: "/latched", Count: 10, TransientLocal: true, Depth: 10, Early: true},
 }
 
+// needPeers skips the test where the peers of both vendors are not built.
+func needPeers(t *testing.T) {
+	t.Helper()
+	for _, peer := range []string{"cy_pub", "fa_pub"} {
+		_, err := lab.Peer(peer)
+		needs(t, err)
+	}
+}
+
 // publishAs starts a publisher of a vendor.
 func publishAs(t *testing.T, n *lab.Net, v lab.Vendor, topics []lab.Topic, options ...string) *lab.Proc {
 	t.Helper()
@@ -47,6 +56,7 @@ var fastTransports = []lab.Vendor{lab.Fast, lab.FastSHM}
 // eachTransport runs a test with Fast DDS over UDP only and over its default transports.
 func eachTransport(t *testing.T, test func(t *testing.T, n *lab.Net, v lab.Vendor)) {
 	t.Parallel()
+	needPeers(t)
 	for _, v := range fastTransports {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
@@ -177,6 +187,7 @@ func TestFastPlayLatched(t *testing.T) {
 // everything; and what gobag plays from that bag reaches both.
 func TestTriangle(t *testing.T) {
 	t.Parallel()
+	needPeers(t)
 	n := newNet(t)
 	fromCyclone := []lab.Topic{{Kind: lab.Imu, Name: "/cyclone/imu", Hz: 200}, {Kind: lab.Image, Name: "/cyclone/image", Hz: 5, Size: 300_000},
 		{Kind: lab.String, Name: "/cyclone/latched", Count: 3, TransientLocal: true, Depth: 3, Early: true}}
@@ -232,6 +243,7 @@ func TestTriangle(t *testing.T) {
 // A recorder needs nothing of the shared memory that Fast DDS peers on its host use among themselves.
 func TestFastSharedMemoryIsNotOurs(t *testing.T) {
 	t.Parallel()
+	needPeers(t)
 	n := newNet(t)
 	topics := []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 200}}
 	sub, log := subscribeAs(t, n, lab.FastSHM, topics)
