@@ -155,11 +155,12 @@ func (w *Writer) publish() error {
 }
 
 // syncLoop syncs so often that a message is durable within SyncInterval of its Write: one that comes right after a sync
-// has begun waits for the begin of the next and for its end. So syncs begin at most half an interval apart, closer as
-// they take longer.
+// has begun waits for the begin of the next and for its end. So syncs begin well within an interval of each other, and
+// closer while the disk is slow.
 func (w *Writer) syncLoop() {
-	t := time.NewTimer(w.o.SyncInterval / 2)
+	t := time.NewTimer(syncPeriod(w.o.SyncInterval, 0))
 	defer t.Stop()
+	var slow time.Duration // how long syncs take at worst, forgotten by and by
 	for {
 		select {
 		case <-w.stopSync:
@@ -171,13 +172,14 @@ func (w *Writer) syncLoop() {
 			return // every later call says so
 		}
 		took := time.Since(begun)
-		t.Reset(max(syncPeriod(w.o.SyncInterval, took)-took, 0))
+		slow = max(took, slow*9/10)
+		t.Reset(max(syncPeriod(w.o.SyncInterval, slow)-took, 0))
 	}
 }
 
-// syncPeriod is the time from the begin of a sync that took so long to the begin of the next.
-func syncPeriod(interval, took time.Duration) time.Duration {
-	return min(max(interval-2*took, interval/8), interval/2)
+// syncPeriod is the time between the begins of two syncs, of which each may take so long.
+func syncPeriod(interval, slow time.Duration) time.Duration {
+	return min(max(interval-2*slow, interval/8), interval*2/5)
 }
 
 // Sync returns nil when everything that Write had returned for before the call survives SIGKILL and power loss (within
