@@ -67,13 +67,33 @@ func TestWireRules(t *testing.T) {
 	}
 }
 
+// withoutSecond is a rule that also drops the fragment after the first of every large sample, the first time it is sent, so
+// that a NACK_FRAG is due however the dice of the other rule fall.
+func withoutSecond(rule lab.Rule) lab.Rule {
+	type sample struct {
+		prefix wire.Prefix
+		writer wire.EntityID
+		seq    int64
+	}
+	seen := map[sample]bool{}
+	return func(p *lab.Packet) lab.Fate {
+		if f := p.Find("DATA_FRAG"); f != nil && f.First > 1 {
+			if k := (sample{p.Prefix, f.Writer, f.Seq}); !seen[k] {
+				seen[k] = true
+				return lab.Drop
+			}
+		}
+		return rule(p)
+	}
+}
+
 func recordSession(t *testing.T, peer lab.Vendor) *session {
 	t.Helper()
 	c := &cell{T: t, peer: peer, result: &result{}}
 	h := c.hosts(lab.LargeMTU)
 	s := &session{peer: peer, fast: map[wire.Prefix]bool{}}
 	var mu sync.Mutex
-	h.Relay.SetRule(lossy(11, 0.03))
+	h.Relay.SetRule(withoutSecond(lossy(11, 0.03)))
 	h.Relay.SetTap(func(p *lab.Packet, _ lab.Fate) {
 		mu.Lock()
 		defer mu.Unlock()
