@@ -21,3 +21,20 @@ func AdvertiseAs(n Node, t Topic, q QoS, payload []byte) (Publisher, error) {
 type Acker interface {
 	WaitAcked(ctx context.Context) error // ctx.Err() wrapped if that did not happen in time
 }
+
+// TypeSource is one file of a type's definition as a node serves it (type_description_interfaces/msg/TypeSource).
+type TypeSource struct {
+	Type     string // "std_msgs/msg/String"
+	Encoding string // "msg", "idl", "srv", "action", "dynamic" or "implicit"
+	Text     string // the file as it is; empty for "dynamic" and "implicit"
+}
+
+// TypeDescriber is a Node that can ask the node behind a publisher how it defines a type.
+type TypeDescriber interface {
+	// DescribeType asks the node that owns the publisher, by its service <node>/get_type_description (ROS 2 from Iron on),
+	// for the sources of typ, "pkg/msg/Name", whose hash is the given one ("RIHS01_…"; "" asks without). It returns the
+	// files of the type and of everything in it, as the node sent them: that they give the hash is for the caller to
+	// check. It keeps trying while the service does not answer, until ctx ends, and fails at once when the node refuses.
+	// Safe for concurrent use.
+	DescribeType(ctx context.Context, publisher EndpointID, typ, hash string) ([]TypeSource, error)
+}
