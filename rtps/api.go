@@ -11,6 +11,9 @@ type ReaderConfig struct {
 	// nil accepts all.
 	Accept func(Endpoint) bool
 
+	// Related asks for Sample.Related.
+	Related bool
+
 	// Handler gets every sample, in order of each writer. It runs on a receive goroutine with the participant's mutex
 	// held: it must not block and must not call the participant or its readers and writers.
 	Handler func(Sample)
@@ -21,6 +24,14 @@ type WriterConfig struct {
 	Topic, Type string
 	QoS         QoS // Representation nil: XCDR1; of a longer list the first one is announced
 	UserData    []byte
+
+	// Accept is asked before a compatible remote reader is matched, and again whenever it or its participant announces
+	// something new, under the participant's mutex: it must not call the participant. No sample ever goes to a reader that
+	// was refused; it is told that there are none. nil accepts all.
+	Accept func(Endpoint, Peer) bool
+
+	// Related says that WriteRelated will be used: datagrams keep room for what it adds.
+	Related bool
 
 	// Window bounds the bytes of samples that not every reliable reader has acknowledged, default 8 MiB. One sample may
 	// be larger.

@@ -129,6 +129,8 @@ func (p *Participant) Gap(ctx *wire.Context, g *wire.Gap) {
 func (p *Participant) AckNack(ctx *wire.Context, a *wire.AckNack) {
 	if k := p.sinkOf(ctx, a.Reader, a.Writer); k != nil {
 		k.onAckNack(a)
+	} else if w := p.writers[a.Writer]; w != nil && p.ours(ctx) {
+		w.onRefused(wire.MakeGUID(ctx.Source, a.Reader), a)
 	}
 }
 

@@ -100,12 +100,16 @@ func (e *emitter) sample(t *target, w wire.EntityID, s *wsample, tail []byte) {
 		e.fragments(t, w, s, n-1, n, tail)
 		return
 	}
-	e.room(128, 4)
+	e.room(headRoom, 4)
 	e.pace(t, len(s.data)+datagramTax)
 	start, first := len(e.hdr), len(e.bufs)
 	e.begin(t, s)
 	var pad int
-	e.hdr, pad = wire.AppendDataHead(e.hdr, &wire.Data{Reader: t.reader, Writer: w, Seq: s.seq}, len(s.data))
+	d := wire.Data{Reader: t.reader, Writer: w, Seq: s.seq}
+	if s.inline != nil {
+		d.InlineQoS = *s.inline
+	}
+	e.hdr, pad = wire.AppendDataHead(e.hdr, &d, len(s.data))
 	e.add(start, s.data, pad, tail)
 	e.message(t, first, 0)
 	e.sent++
@@ -117,11 +121,11 @@ func (e *emitter) fragments(t *target, w wire.EntityID, s *wsample, a, b uint32,
 		run := uint32(1)
 		head := headerBytes + infoDstBytes + infoTSBytes + fragHeadBytes
 		segment := head + t.fragment
-		if len(tail) == 0 && e.p.link.segmentation() {
+		if len(tail) == 0 && s.inline == nil && e.p.link.segmentation() {
 			full := uint32(len(s.data)/t.fragment) - min(a, uint32(len(s.data)/t.fragment))
 			run = max(1, min(b-a, segmentMax, uint32(segmentRun/segment), full))
 		}
-		e.room(int(run)*128, int(run)*2+2)
+		e.room(int(run)*headRoom, int(run)*2+2)
 		e.pace(t, int(run)*(t.fragment+datagramTax))
 		first := len(e.bufs)
 		for f := a; f < a+run; f++ {
@@ -130,8 +134,11 @@ func (e *emitter) fragments(t *target, w wire.EntityID, s *wsample, a, b uint32,
 			start := len(e.hdr)
 			e.begin(t, s)
 			var pad int
-			e.hdr, pad = wire.AppendDataFragHead(e.hdr, &wire.DataFrag{Reader: t.reader, Writer: w, Seq: s.seq, First: f + 1, Count: 1,
-				Size: uint16(t.fragment), SampleSize: uint32(len(s.data))}, len(payload))
+			d := wire.DataFrag{Reader: t.reader, Writer: w, Seq: s.seq, First: f + 1, Count: 1, Size: uint16(t.fragment), SampleSize: uint32(len(s.data))}
+			if s.inline != nil {
+				d.InlineQoS = *s.inline
+			}
+			e.hdr, pad = wire.AppendDataFragHead(e.hdr, &d, len(payload))
 			e.add(start, payload, pad, tail)
 		}
 		if run == 1 {
@@ -149,4 +156,7 @@ const (
 	infoDstBytes  = 16
 	infoTSBytes   = 12
 	fragHeadBytes = 36
+	relatedBytes  = 60 // the inline parameters of a related sample
+
+	headRoom = 192 // all of them and some
 )

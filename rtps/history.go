@@ -8,11 +8,11 @@ type wsample struct {
 	time   int64 // source time, ns since the Unix epoch
 	buf    *buffer
 	data   []byte
-	at     mono // of the write
-	keep   bool // builtin: the latest of its key, kept for late readers
-	isKey  bool // builtin: data is a key
-	key    GUID // builtin
-	inline *wire.InlineQoS
+	at     mono            // of the write
+	keep   bool            // builtin: the latest of its key, kept for late readers
+	isKey  bool            // builtin: data is a key
+	key    GUID            // builtin
+	inline *wire.InlineQoS // sent along; nil nothing. Builtin samples always have it
 }
 
 // history keeps samples of consecutive sequence numbers, some of which may have been removed.

@@ -1,6 +1,10 @@
 package rtps
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gobag/gobag/rtps/wire"
+)
 
 // Matching of local and remote endpoints (DDS 1.4 §2.2.3, RTPS 2.5 §8.5.4).
 
@@ -30,6 +34,7 @@ func (p *Participant) unmatchEndpoint(e *endpoint) {
 		return
 	}
 	for _, w := range p.writers {
+		delete(w.refused, e.GUID)
 		if k := w.sinks[e.GUID]; k != nil {
 			w.unmatch(k)
 		}
@@ -72,6 +77,13 @@ func (r *Reader) consider(e *endpoint) {
 func (w *Writer) consider(e *endpoint) {
 	k := w.sinks[e.GUID]
 	fit := unfit(e, w.cfg.Type, w.cfg.QoS, e.QoS) == ""
+	if w.cfg.Accept != nil {
+		delete(w.refused, e.GUID)
+		if fit && !w.cfg.Accept(e.Endpoint, e.peer.public()) {
+			fit = false
+			w.refused[e.GUID] = e.addr
+		}
+	}
 	switch {
 	case fit && k == nil:
 		w.match(e.GUID, e.peer, e.addr, e.QoS)
@@ -80,6 +92,19 @@ func (w *Writer) consider(e *endpoint) {
 	case k != nil:
 		w.unmatch(k)
 	}
+}
+
+// onRefused answers a reader that the writer has turned away: the reader has matched the writer all the same and asks for
+// what there is. It hears that there is nothing, and is content.
+func (w *Writer) onRefused(reader GUID, a *wire.AckNack) {
+	dst, ok := w.refused[reader]
+	if !ok || a.Final {
+		return
+	}
+	w.hbCount++
+	h := wire.Heartbeat{Reader: reader.Entity(), Writer: w.entity, First: 1, Last: 0, Count: w.hbCount, Final: true}
+	b := w.p.out.open(w.p, dst, reader.Prefix(), 32)
+	w.p.out.close(wire.AppendHeartbeat(b, &h))
 }
 
 // mismatches lists the remote endpoints on our topic that do not pair with ours.

@@ -240,26 +240,36 @@ func (p *Participant) runAnnouncer() {
 }
 
 // Endpoints returns the user readers and writers that are known, ours included, in no particular order.
-func (p *Participant) Endpoints() []Endpoint {
+func (p *Participant) Endpoints() []Endpoint { return p.Select(func(*Endpoint) bool { return true }) }
+
+// Select returns those of Endpoints that keep wants. keep must not call the participant.
+func (p *Participant) Select(keep func(*Endpoint) bool) []Endpoint {
 	p.lock()
 	defer p.unlock()
 	var out []Endpoint
+	add := func(e *Endpoint) {
+		if keep(e) {
+			out = append(out, *e)
+		}
+	}
 	for _, q := range p.peers {
 		for _, e := range q.writers {
-			out = append(out, e.Endpoint)
+			add(&e.Endpoint)
 		}
 		for _, e := range q.readers {
-			out = append(out, e.Endpoint)
+			add(&e.Endpoint)
 		}
 	}
 	for _, r := range p.readers {
 		if !r.builtin() {
-			out = append(out, r.endpoint())
+			e := r.endpoint()
+			add(&e)
 		}
 	}
 	for _, w := range p.writers {
 		if !w.builtin() {
-			out = append(out, w.endpoint())
+			e := w.endpoint()
+			add(&e)
 		}
 	}
 	return out

@@ -35,7 +35,7 @@ func (w *Writer) currentGroups() []group {
 	for prefix, sinks := range all {
 		first := sinks[0]
 		g := group{dst: first.dst, prefix: prefix, fragment: first.fragment, pacer: first.pacer, sinks: sinks}
-		together := len(sinks) > 1
+		together := len(sinks) > 1 && w.cfg.Accept == nil // a reader we refuse, or do not know yet, would take it as well
 		for _, k := range sinks {
 			together = together && k.ready && k.fragment == first.fragment && k.dst == first.dst
 			g.start = max(g.start, k.start)

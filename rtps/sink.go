@@ -105,6 +105,9 @@ func (w *Writer) match(g GUID, q *peer, dst netip.AddrPort, requested QoS) {
 	if k.fragment = w.cfg.FragmentSize; k.fragment == 0 {
 		k.fragment = fragmentFor(q.local, p.link.mtu(dst.Addr()))
 	}
+	if w.cfg.Related {
+		k.fragment -= relatedBytes
+	}
 	k.start = w.last + 1
 	if k.history {
 		w.trim() // lifespans may have ended

@@ -67,7 +67,7 @@ type source struct {
 type span struct{ a, b int64 }
 
 func (s *source) stats(matched bool) WriterStats {
-	return WriterStats{GUID: s.guid, Received: s.received, Lost: s.lost, First: s.first, Last: s.last, Matched: matched, Reliable: s.reliable}
+	return WriterStats{GUID: s.guid, Received: s.received, Lost: s.lost, First: s.first, Last: s.last, Matched: matched, Reliable: s.reliable, Heard: s.hbSeen}
 }
 
 // drop frees what is pending.
@@ -149,7 +149,11 @@ func (s *source) deliver(m *meta, owner *buffer, cost int) {
 	if t == 0 {
 		t = s.p.wall
 	}
-	r.cfg.Handler(Sample{Data: m.payload, SourceTime: t, RecvTime: s.p.wall, Writer: s.guid, Seq: m.seq, Cost: cost, Owner: owner})
+	out := Sample{Data: m.payload, SourceTime: t, RecvTime: s.p.wall, Writer: s.guid, Seq: m.seq, Cost: cost, Owner: owner}
+	if r.cfg.Related && m.inline.HasRelated {
+		out.Related = &SampleID{Writer: m.inline.RelatedGUID, Seq: m.inline.RelatedSeq}
+	}
+	r.cfg.Handler(out)
 }
 
 // drain delivers what is complete at the head.

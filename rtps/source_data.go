@@ -140,6 +140,9 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 		}
 		e.fragSize, e.time, e.key, e.inline = fragSize, time, d.Key, d.InlineQoS
 	}
+	if !e.inline.Present {
+		e.inline = d.InlineQoS // not every fragment need carry it
+	}
 	if e.complete || e.fragSize != fragSize || len(e.data) != size {
 		return // here already, or not the sample that was begun
 	}

@@ -36,15 +36,26 @@ type Endpoint struct {
 // Owner takes back the memory of a sample.
 type Owner interface{ Release(data []byte) }
 
+// SampleID names a sample. Requests and replies of services refer to each other by it (RELATED_SAMPLE_IDENTITY, DDS-RPC
+// 1.0 §7.8.2).
+type SampleID struct {
+	Writer GUID
+	Seq    int64
+}
+
+// UnknownSeq is the sequence number of a SampleID that names a writer or reader only (RTPS 2.5 §9.3.2.10).
+const UnknownSeq = -1 << 32
+
 // Sample is a received payload. It belongs to the handler until Release.
 type Sample struct {
 	Data       []byte // serialized, with its 4-byte encapsulation header, as it came
 	SourceTime int64  // the writer's stamp, ns since the Unix epoch; RecvTime where it sent none
 	RecvTime   int64  // wall clock at reception, ns since the Unix epoch
 	Writer     GUID
-	Seq        int64 // the writer's sequence number, ≥ 1
-	Cost       int   // bytes of memory the sample keeps in use, overhead included
-	Owner      Owner // takes Data back
+	Seq        int64     // the writer's sequence number, ≥ 1
+	Cost       int       // bytes of memory the sample keeps in use, overhead included
+	Related    *SampleID // with ReaderConfig.Related: the sample that the writer says this one belongs to; nil none
+	Owner      Owner     // takes Data back
 }
 
 // Release gives the memory back. Exactly once, on any goroutine; the sample must not be used after it.
@@ -76,6 +87,7 @@ type WriterStats struct {
 	First, Last    int64 // sequence numbers of the first and last sample received; 0 none
 	Matched        bool  // still there
 	Reliable       bool  // received with acknowledgement
+	Heard          bool  // it sent a HEARTBEAT: it knows the reader, as far as one can tell
 }
 
 // WriterInfo describes a local writer.
@@ -83,6 +95,7 @@ type WriterInfo struct {
 	Sent       uint64 // samples written
 	Matched    int    // remote readers
 	Reliable   int    // of them acknowledging
+	Ready      int    // of those that answered: they know the writer
 	Unacked    int    // samples not yet acknowledged by all of those
 	Dropped    uint64 // samples given up before every matched reliable reader had acknowledged them
 	Resent     uint64 // datagrams sent again because a reader asked for them

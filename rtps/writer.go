@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type Writer struct {
 
 	// Guarded by the participant's mutex.
 	sinks     map[GUID]*sink
+	refused   map[GUID]netip.AddrPort // readers that WriterConfig.Accept turned away, and where they are
 	groups    []group
 	stale     bool // groups is to be made anew
 	hist      history
@@ -105,7 +107,7 @@ func newWriter(p *Participant, id wire.EntityID, cfg WriterConfig) *Writer {
 	if cfg.QoS.Depth < 1 {
 		cfg.QoS.Depth = 1
 	}
-	w := &Writer{p: p, guid: wire.MakeGUID(p.prefix, id), entity: id, cfg: cfg, sinks: map[GUID]*sink{},
+	w := &Writer{p: p, guid: wire.MakeGUID(p.prefix, id), entity: id, cfg: cfg, sinks: map[GUID]*sink{}, refused: map[GUID]netip.AddrPort{},
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), progress: make(chan struct{}),
 		keyedSeqs: map[GUID]int64{}}
 	w.hist.first = 1
@@ -130,6 +132,18 @@ func (w *Writer) GUID() GUID { return w.guid }
 // goroutine. While more than Window bytes are unsent or unacknowledged, Write blocks, at most for QoS.MaxBlocking; then it
 // gives up the oldest sample and counts it as dropped.
 func (w *Writer) Write(payload []byte, sourceTime int64) (seq int64, err error) {
+	return w.write(payload, sourceTime, nil)
+}
+
+// WriteRelated is Write for a sample that says which other sample it belongs to. It needs WriterConfig.Related.
+func (w *Writer) WriteRelated(payload []byte, sourceTime int64, id SampleID) (seq int64, err error) {
+	if !w.cfg.Related {
+		return 0, fmt.Errorf("write %s: the writer was not made for related samples", w.cfg.Topic)
+	}
+	return w.write(payload, sourceTime, &wire.InlineQoS{HasRelated: true, RelatedGUID: id.Writer, RelatedSeq: id.Seq})
+}
+
+func (w *Writer) write(payload []byte, sourceTime int64, inline *wire.InlineQoS) (seq int64, err error) {
 	if len(payload) == 0 || len(payload) > maxPayload {
 		return 0, fmt.Errorf("write %s: payload of %d bytes, 1 to %d expected", w.cfg.Topic, len(payload), maxPayload)
 	}
@@ -155,7 +169,7 @@ func (w *Writer) Write(payload []byte, sourceTime int64) (seq int64, err error) 
 	}
 	w.last++
 	seq = w.last
-	w.hist.push(wsample{seq: seq, time: sourceTime, at: p.now, buf: buf, data: data})
+	w.hist.push(wsample{seq: seq, time: sourceTime, at: p.now, buf: buf, data: data, inline: inline})
 	w.unacked += len(data)
 	w.count.Sent++
 	if w.sent != seq-1 || len(data) > localFragment || !w.sending.TryLock() {
@@ -357,6 +371,9 @@ func (w *Writer) Stats() WriterInfo {
 	for _, k := range w.sinks {
 		if k.reliable {
 			st.Reliable++
+			if k.ready {
+				st.Ready++
+			}
 		}
 	}
 	st.Unacked = int(w.last - w.acked)
@@ -399,6 +416,7 @@ func (w *Writer) shut() {
 	for _, k := range w.sinks {
 		w.unmatch(k)
 	}
+	clear(w.refused)
 	w.p.timers.stop(&w.timer)
 	w.p.timers.stop(&w.gate)
 	w.p.timers.stop(&w.lively)

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
+	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/ros2"
 	"github.com/spf13/pflag"
 )
@@ -54,6 +56,12 @@ func (f *nodeFlags) options(a *app) (ros2.Options, error) {
 		a.logger.Warn("ROS_AUTOMATIC_DISCOVERY_RANGE=OFF: nobody is looked for and nobody finds us")
 	}
 	o.Name, o.Logger = f.name, a.logger
+	if f.name == "" {
+		return o, nil // in no list of nodes
+	}
+	if o.NodeName = "/" + strings.TrimPrefix(f.name, "/"); ros.ValidName(o.NodeName) != nil {
+		return o, usageError("--node-name %q: letters, digits and underscores expected, as in gobag_recorder", f.name)
+	}
 	return o, nil
 }
 

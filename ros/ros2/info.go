@@ -14,6 +14,8 @@ const (
 	infoType     = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"
 	infoTypeHash = "RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e"
 
+	infoTypeHash24 = "RIHS01_a8ade1e13aeb0a06dfed30a0b315c682811598508f6fa4015aa543f00360ff7d" // with ids of 24 bytes; no one announces it
+
 	maxInfo = 8 << 20 // bytes of a sample that are looked at
 )
 
@@ -29,6 +31,32 @@ func (n *nodeEntities) fullName() string {
 		return "/" + n.name
 	}
 	return n.namespace + "/" + n.name
+}
+
+// encodeInfo makes a ParticipantEntitiesInfo with ids of so many bytes, as ROS 2's middlewares do: XCDR1, little-endian.
+func encodeInfo(idSize int, participant rtps.GUID, nodes []nodeEntities) []byte {
+	var e cdr.Encoder
+	e.Reset(nil, cdr.CDRLE)
+	pad := make([]byte, idSize-len(participant))
+	id := func(g rtps.GUID) {
+		e.Raw(g[:])
+		e.Raw(pad)
+	}
+	ids := func(list []rtps.GUID) {
+		e.SeqLen(len(list))
+		for _, g := range list {
+			id(g)
+		}
+	}
+	id(participant)
+	e.SeqLen(len(nodes))
+	for i := range nodes {
+		e.Str(nodes[i].namespace)
+		e.Str(nodes[i].name)
+		ids(nodes[i].readers)
+		ids(nodes[i].writers)
+	}
+	return e.Bytes()
 }
 
 // parseInfo reads a ParticipantEntitiesInfo. Ids are 16 bytes long from Iron on, 24 before, and nothing but the length

@@ -23,6 +23,7 @@ type Node struct {
 	p       *rtps.Participant
 	graph   *graph
 	names   *nodeNames
+	asks    describer
 	stop    chan struct{}
 	done    sync.WaitGroup
 	closing sync.Once
@@ -36,6 +37,7 @@ type Node struct {
 var (
 	_ ros.Node              = (*Node)(nil)
 	_ ros.EncodedAdvertiser = (*Node)(nil)
+	_ ros.TypeDescriber     = (*Node)(nil)
 	_ ros.Acker             = (*Publisher)(nil)
 )
 
@@ -55,6 +57,17 @@ func New(o Options) (*Node, error) {
 		if err := n.names.listen(p); err != nil {
 			return nil, errors.Join(fmt.Errorf("new node: %w", err), p.Close())
 		}
+	}
+	if o.NodeName != "" && o.NodeInfo != InfoOff {
+		now := o.Now
+		if now == nil {
+			now = func() int64 { return time.Now().UnixNano() }
+		}
+		a, err := newAnnouncer(p, o.NodeName, o.NodeInfo, now)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("new node: %w", err), p.Close())
+		}
+		n.done.Go(func() { a.run(n) })
 	}
 	n.done.Go(n.run)
 	return n, nil
@@ -148,6 +161,7 @@ func (n *Node) Close() error {
 		n.mu.Unlock()
 		close(n.stop)
 		n.done.Wait()
+		n.asks.close()
 		n.err = n.p.Close()
 		for s := range subs {
 			n.err = errors.Join(n.err, s.Close())

@@ -113,6 +113,13 @@ func (n *nodeNames) of(prefix wire.Prefix) []string {
 	return slices.Clone(n.participants[prefix].names)
 }
 
+// owner returns the node of an endpoint, "" if it is not known.
+func (n *nodeNames) owner(endpoint rtps.GUID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.endpoints[endpoint]
+}
+
 // snapshot copies the names of all endpoints, with the number of changes so far.
 func (n *nodeNames) snapshot() (names map[rtps.GUID]string, generation uint64) {
 	n.mu.Lock()

@@ -39,6 +39,13 @@ type Options struct {
 	// NoNodeNames leaves ros_discovery_info alone. Endpoint.Node is empty then.
 	NoNodeNames bool
 
+	// NodeName is the ROS node that our endpoints are credited to, "/gobag_recorder": others list it (`ros2 node list`).
+	// "" is no node, and nothing is published about us.
+	NodeName string
+
+	// NodeInfo restricts the forms in which NodeName is published.
+	NodeInfo InfoForm
+
 	// Transport replaces the UDP sockets, for tests.
 	Transport rtps.Transport
 }
