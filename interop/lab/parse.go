@@ -41,7 +41,7 @@ func (t *Topic) set(key, value string) (err error) {
 	}
 	switch key {
 	case "type":
-		if t.Kind = Kind(value); !slices.Contains([]Kind{String, Imu, Image, Blob, Keyed}, t.Kind) {
+		if t.Kind = Kind(value); !slices.Contains([]Kind{String, Imu, Image, Blob, Keyed, Reading}, t.Kind) {
 			err = fmt.Errorf("unknown type %q", value)
 		}
 	case "topic":

@@ -41,6 +41,8 @@ func (t Topic) Body(b []byte, n uint32, instance int) []byte {
 	case Keyed:
 		w.u32(n % 3)
 		w.u32(n)
+	case Reading:
+		w.reading(n)
 	}
 	return w.b
 }

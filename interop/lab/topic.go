@@ -17,6 +17,8 @@ const (
 	Image  Kind = "image"
 	Blob   Kind = "blob"
 	Keyed  Kind = "keyed"
+	// Reading is of a type that no distribution of ROS has: see SecretFiles.
+	Reading Kind = "reading"
 )
 
 // Type is the ROS name of the type.
@@ -30,6 +32,8 @@ func (k Kind) Type() string {
 		return "sensor_msgs/msg/Image"
 	case Keyed:
 		return "load_msgs/msg/Keyed"
+	case Reading:
+		return "secret_msgs/msg/Reading"
 	default:
 		return "load_msgs/msg/Blob"
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "clock.h"
+#include "cy_describe.h"
 #include "dds/dds.h"
 #include "graph.h"
 #include "sample.h"
@@ -148,7 +149,7 @@ static void set_priority(int priority) {
 
 static void usage(void) {
   fprintf(stderr, "usage: cy_pub [--seconds S] [--wait READERS] [--wait-timeout S] [--settle MS] [--linger S] "
-                  "[--calls FILE] [--priority P] [--node /NAMESPACE/NAME:16|24] -t SPEC …\n");
+                  "[--calls FILE] [--priority P] [--node /NAMESPACE/NAME:16|24] [options of describe.h] -t SPEC …\n");
   exit(2);
 }
 
@@ -159,6 +160,7 @@ int main(int argc, char **argv) {
   uint32_t want = 0;
   double seconds = 0, wait_timeout = 20, linger = 2;
   const char *node = NULL;
+  static struct describe_options describe;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 >= argc) usage();
     const char *key = argv[i], *value = argv[i + 1];
@@ -171,9 +173,9 @@ int main(int argc, char **argv) {
     else if (!strcmp(key, "--priority")) set_priority(atoi(value));
     else if (!strcmp(key, "--node")) node = value;
     else if (!strcmp(key, "--calls")) { if (!(call_log = fopen(value, "w"))) { perror(value); return 1; } }
-    else usage();
+    else if (!describe_option(&describe, key, value)) usage();
   }
-  if (!n) usage();
+  if (!n || (describe.definitions && !node)) usage();
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -181,9 +183,10 @@ int main(int argc, char **argv) {
   dds_entity_t participant = join();
   for (int i = 0; i < n; i++) create_writers(&jobs[i], participant);
   if (node) {
-    dds_entity_t all[MAX_JOBS]; // the first instance of each
-    for (int i = 0; i < n; i++) all[i] = jobs[i].writers[0];
-    graph_publish(participant, node, all, (size_t)n);
+    graph_open(participant, node);
+    for (int i = 0; i < n; i++) graph_add(jobs[i].writers[0]); // the first instance of each
+    if (!describe.nameless) graph_say();
+    if (describe.definitions) cy_describe(participant, &describe);
   }
   pthread_t threads[MAX_JOBS];
   printf("{\"event\":\"ready\"}\n");
@@ -217,6 +220,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < n; i++) report(&jobs[i]);
   printf("{\"event\":\"done\",\"mono_ns\":%" PRId64 "}\n", mono_ns());
   if (call_log && fclose(call_log)) { perror("calls"); return 1; }
+  cy_describe_end();
   dds_delete(participant);
   return all ? 0 : 3;
 }

@@ -62,7 +62,7 @@ static std::shared_ptr<eprosima::fastdds::rtps::TransportDescriptorInterface> ud
   return t;
 }
 
-DomainParticipant *fa_join(const fa_options &options) {
+DomainParticipant *fa_join(const fa_options &options, DomainParticipantListener *listener) {
   fa_options o = options;
   if (const char *loss = getenv("FA_LOSS")) o.loss = atoi(loss);
   const char *domain = getenv("ROS_DOMAIN_ID");
@@ -94,7 +94,7 @@ DomainParticipant *fa_join(const fa_options &options) {
     Locator_t any;
     q.wire_protocol().builtin.metatrafficUnicastLocatorList.push_back(any);
   }
-  auto p = factory->create_participant(id, q);
+  auto p = factory->create_participant(id, q, listener, StatusMask::none());
   fa_must(p, "participant");
   return p;
 }
@@ -141,6 +141,15 @@ static void write(Cdr &c, const sample &s) {
     case KIND_KEYED:
       c << s.as.keyed.key_ << s.as.keyed.number_;
       break;
+    case KIND_READING: {
+      const auto &m = s.as.reading;
+      c << m.header_ << m.label_ << m.samples_._length;
+      for (uint32_t k = 0; k < m.samples_._length; k++)
+        c << m.samples_._buffer[k].channel_ << m.samples_._buffer[k].value_ << m.samples_._buffer[k].unit_;
+      c.serializeArray(m.scale_, 3);
+      c << m.number_ << m.valid_;
+      break;
+    }
   }
 }
 
@@ -150,7 +159,7 @@ class bytes_type : public TopicDataType {
   explicit bytes_type(const spec &s) : kind_(s.kind) {
     static const char *const names[] = {"std_msgs::msg::dds_::String_", "sensor_msgs::msg::dds_::Imu_",
                                         "sensor_msgs::msg::dds_::Image_", "load_msgs::msg::dds_::Blob_",
-                                        "load_msgs::msg::dds_::Keyed_"};
+                                        "load_msgs::msg::dds_::Keyed_", "secret_msgs::msg::dds_::Reading_"};
     setName(s.as[0] ? s.as : names[s.kind]);
     m_typeSize = 512; // the history grows what is larger
     m_isGetKeyDefined = s.kind == KIND_KEYED;

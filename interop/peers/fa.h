@@ -32,8 +32,10 @@ struct fa_options {
   bool take(const char *key, const char *value);
 };
 
-// fa_join creates a participant in the domain of ROS_DOMAIN_ID, 0 where it is not set, or ends the program.
-eprosima::fastdds::dds::DomainParticipant *fa_join(const fa_options &o);
+// fa_join creates a participant in the domain of ROS_DOMAIN_ID, 0 where it is not set, or ends the program. A listener hears of
+// discovery only.
+eprosima::fastdds::dds::DomainParticipant *fa_join(const fa_options &o,
+                                                    eprosima::fastdds::dds::DomainParticipantListener *listener = nullptr);
 
 void fa_leave(eprosima::fastdds::dds::DomainParticipant *participant);
 
@@ -47,10 +49,6 @@ eprosima::fastdds::dds::Topic *fa_topic(eprosima::fastdds::dds::DomainParticipan
 
 void fa_writer_qos(const spec &s, const fa_options &o, eprosima::fastdds::dds::DataWriterQos &q);
 void fa_reader_qos(const spec &s, eprosima::fastdds::dds::DataReaderQos &q);
-
-// fa_graph says on ros_discovery_info that the writers belong to the node of that argument: see graph.h.
-void fa_graph(eprosima::fastdds::dds::DomainParticipant *participant, const std::string &node,
-              const std::vector<eprosima::fastdds::dds::DataWriter *> &writers);
 
 // fa_must ends the program with a message unless ok.
 void fa_must(bool ok, const char *what);

@@ -11,10 +11,13 @@
 #include <fastdds/dds/publisher/DataWriter.hpp>
 #include <fastdds/dds/publisher/Publisher.hpp>
 #include <mutex>
+#include <sched.h>
 #include <thread>
 #include <vector>
 #include "clock.h"
 #include "fa.h"
+#include "fa_describe.h"
+#include "fa_graph.h"
 
 using namespace eprosima::fastdds::dds;
 
@@ -126,9 +129,17 @@ void job::report() {
            out.name.c_str(), sent, failed, first, last, worst_lag, quantile(0.5), quantile(0.99), quantile(1));
 }
 
+// set_priority makes this process a real-time one, so that its write calls are not long because others run. Without the
+// right to, it stays as it is.
+static void set_priority(int priority) {
+  sched_param p{};
+  p.sched_priority = priority;
+  if (sched_setscheduler(0, SCHED_FIFO, &p)) perror("priority");
+}
+
 [[noreturn]] static void usage() {
   fprintf(stderr, "usage: fa_pub [--seconds S] [--wait READERS] [--wait-timeout S] [--settle MS] [--linger S] "
-                  "[--calls FILE] [--node /NAMESPACE/NAME:16|24] [options of fa.h] -t SPEC …\n");
+                  "[--calls FILE] [--priority N] [--node /NAMESPACE/NAME:16|24] [options of fa.h and describe.h] -t SPEC …\n");
   exit(2);
 }
 
@@ -138,6 +149,7 @@ int main(int argc, char **argv) {
   int settle_ms = 200, want = 0;
   double seconds = 0, wait_timeout = 20, linger = 2;
   std::string node;
+  describe_options describe{};
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 >= argc) usage();
     const char *key = argv[i], *value = argv[i + 1];
@@ -150,11 +162,12 @@ int main(int argc, char **argv) {
     else if (!strcmp(key, "--settle")) settle_ms = atoi(value);
     else if (!strcmp(key, "--linger")) linger = atof(value);
     else if (!strcmp(key, "--node")) node = value;
+    else if (!strcmp(key, "--priority")) set_priority(atoi(value));
     else if (!strcmp(key, "--calls")) {
       if (!(call_log = fopen(value, "w"))) { perror(value); return 1; }
-    } else if (!options.take(key, value)) usage();
+    } else if (!options.take(key, value) && !describe_option(&describe, key, value)) usage();
   }
-  if (jobs.empty()) usage();
+  if (jobs.empty() || (describe.definitions && node.empty())) usage();
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -162,10 +175,11 @@ int main(int argc, char **argv) {
   DomainParticipant *participant = fa_join(options);
   for (job &j : jobs) j.create(participant, options);
   if (!node.empty()) {
-    std::vector<DataWriter *> all;
+    fa_graph_open(participant, node);
     for (job &j : jobs)
-      for (auto &out : j.outputs) all.push_back(out.writer);
-    fa_graph(participant, node, all);
+      for (auto &out : j.outputs) fa_graph_add(out.writer->guid());
+    if (!describe.nameless) fa_graph_say();
+    if (describe.definitions) fa_describe(participant, describe);
   }
   printf("{\"event\":\"ready\"}\n");
   std::vector<std::thread> threads;
@@ -197,6 +211,7 @@ int main(int argc, char **argv) {
   for (job &j : jobs) j.report();
   printf("{\"event\":\"done\",\"mono_ns\":%" PRId64 "}\n", mono_ns());
   if (call_log && fclose(call_log)) { perror("calls"); return 1; }
+  fa_describe_end();
   fa_leave(participant);
   return all ? 0 : 3;
 }

@@ -38,6 +38,12 @@ void sample_init(struct sample *s, const struct spec *spec) {
       break;
     case KIND_KEYED:
       break;
+    case KIND_READING:
+      s->as.reading.header_.frame_id_ = "meter";
+      s->as.reading.label_ = (char *)s->buffer;
+      s->as.reading.samples_._buffer = s->samples;
+      s->as.reading.samples_._maximum = sizeof s->samples / sizeof *s->samples;
+      break;
   }
 }
 
@@ -82,6 +88,20 @@ static void set_imu(sensor_msgs_msg_dds__Imu_ *m, uint32_t n) {
   }
 }
 
+// set_reading: as many samples as the number has over when divided by four; values that are exact in every language.
+static void set_reading(struct sample *s, uint32_t n) {
+  static char *const units[] = {"A", "volt"};
+  secret_msgs_msg_dds__Reading_ *m = &s->as.reading;
+  set_header(&m->header_, n);
+  sprintf(m->label_, "reading %u", n);
+  m->samples_._length = n % 4;
+  for (uint32_t k = 0; k < m->samples_._length; k++)
+    s->samples[k] = (secret_msgs_msg_dds__Sample_){.channel_ = (uint8_t)k, .value_ = n * 0.25 - k, .unit_ = units[k % 2]};
+  for (int i = 0; i < 3; i++) m->scale_[i] = (float)(n % 1000) * 0.5f + (float)i;
+  m->number_ = (uint64_t)n << 32 | n;
+  m->valid_ = n % 2 == 0;
+}
+
 void sample_set(struct sample *s, uint32_t n, uint32_t instance, uint64_t intended_ns) {
   switch (s->kind) {
     case KIND_STRING:
@@ -105,6 +125,9 @@ void sample_set(struct sample *s, uint32_t n, uint32_t instance, uint64_t intend
       s->as.keyed.key_ = (int32_t)(n % 3);
       s->as.keyed.number_ = n;
       break;
+    case KIND_READING:
+      set_reading(s, n);
+      break;
   }
 }
 
@@ -123,6 +146,7 @@ int64_t cdr_number(enum kind kind, const uint8_t *cdr, size_t len) {
     }
     case KIND_IMU:
     case KIND_IMAGE:
+    case KIND_READING:
       if (len < 12) return -1;
       memcpy(&n, cdr + 4, 4);
       return n;

@@ -16,12 +16,14 @@ struct sample {
   uint32_t size;    // payload bytes wanted of the first sample
   uint32_t grow;    // and how many more of every further one
   uint8_t *buffer;  // text or data
+  secret_msgs_msg_dds__Sample_ samples[3]; // of a reading
   union {
     std_msgs_msg_dds__String_ string;
     sensor_msgs_msg_dds__Imu_ imu;
     sensor_msgs_msg_dds__Image_ image;
     load_msgs_msg_dds__Blob_ blob;
     load_msgs_msg_dds__Keyed_ keyed;
+    secret_msgs_msg_dds__Reading_ reading;
   } as;
 };
 

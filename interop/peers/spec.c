@@ -35,7 +35,7 @@ dds_qos_t *spec_qos(const struct spec *s, bool writer) {
 dds_entity_t spec_topic(dds_entity_t participant, const struct spec *s, int i, char *name, size_t cap) {
   static const dds_topic_descriptor_t *const types[] = {
       &std_msgs_msg_dds__String__desc, &sensor_msgs_msg_dds__Imu__desc, &sensor_msgs_msg_dds__Image__desc,
-      &load_msgs_msg_dds__Blob__desc, &load_msgs_msg_dds__Keyed__desc};
+      &load_msgs_msg_dds__Blob__desc, &load_msgs_msg_dds__Keyed__desc, &secret_msgs_msg_dds__Reading__desc};
   const dds_topic_descriptor_t *type = types[s->kind];
   if (s->as[0]) { // never freed: it must outlive the topic
     dds_topic_descriptor_t *renamed = malloc(sizeof *renamed);
@@ -51,7 +51,12 @@ dds_entity_t spec_topic(dds_entity_t participant, const struct spec *s, int i, c
 
 dds_entity_t join(void) {
   const char *domain = getenv("ROS_DOMAIN_ID");
-  return must(dds_create_participant(domain ? (dds_domainid_t)atoi(domain) : 0, NULL, NULL), "participant");
+  static const char enclave[] = "enclave=/;"; // what makes it a participant of ROS nodes
+  dds_qos_t *q = dds_create_qos();
+  dds_qset_userdata(q, enclave, sizeof enclave - 1);
+  dds_entity_t participant = must(dds_create_participant(domain ? (dds_domainid_t)atoi(domain) : 0, q, NULL), "participant");
+  dds_delete_qos(q);
+  return participant;
 }
 
 dds_entity_t must(dds_entity_t r, const char *what) {

@@ -22,7 +22,7 @@ static int choose(const char *value, const char *const *names, int n, const char
 }
 
 void spec_parse(struct spec *s, const char *text) {
-  static const char *const kinds[] = {"string", "imu", "image", "blob", "keyed"};
+  static const char *const kinds[] = {"string", "imu", "image", "blob", "keyed", "reading"};
   static const char *const reliabilities[] = {"best_effort", "reliable"};
   static const char *const durabilities[] = {"volatile", "transient_local"};
   static const char *const lives[] = {"automatic", "manual_participant", "manual_topic"};
@@ -35,7 +35,7 @@ void spec_parse(struct spec *s, const char *text) {
     char *value = strchr(field, '=');
     if (!value) bad(text, "expected key=value");
     *value++ = 0;
-    if (!strcmp(field, "type")) s->kind = (enum kind)choose(value, kinds, 5, text);
+    if (!strcmp(field, "type")) s->kind = (enum kind)choose(value, kinds, 6, text);
     else if (!strcmp(field, "topic")) copy(s->topic, sizeof s->topic, value, text);
     else if (!strcmp(field, "n")) s->n = atoi(value);
     else if (!strcmp(field, "hz")) s->hz = atof(value);

@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-enum kind { KIND_STRING, KIND_IMU, KIND_IMAGE, KIND_BLOB, KIND_KEYED };
+enum kind { KIND_STRING, KIND_IMU, KIND_IMAGE, KIND_BLOB, KIND_KEYED, KIND_READING };
 
 enum liveliness { LIVE_AUTOMATIC, LIVE_MANUAL_PARTICIPANT, LIVE_MANUAL_TOPIC };
 
-// One -t argument. Keys: type=string|imu|image|blob|keyed, topic=/name, n= (topics /name_0…, default one without
+// One -t argument. Keys: type=string|imu|image|blob|keyed|reading, topic=/name, n= (topics /name_0…, default one without
 // suffix), hz= (0 = at once), count= (0 = no end), size= (payload bytes of string, image and blob; string 0 = varying),
 // grow= (bytes by which every sample of a blob is larger than the one before), early=1 (write before anybody is matched),
 // as=TYPE (another type name on the wire).

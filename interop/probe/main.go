@@ -3,9 +3,10 @@
 // Command probe is a publisher or subscriber on gobag's rtps package by itself, without recorder, player and ROS graph:
 //
 //	probe pub|sub [options] -t SPEC …
+//	probe ask -topic /NAME
 //
 // It takes the command line of the C and C++ peers (interop/peers) and prints the same events, so that it can stand where
-// one of them stands. More options: see flags below.
+// one of them stands. More options: see flags below. ask is a client of ros2.Node.DescribeType (see ask.go).
 package main
 
 import (
@@ -108,18 +109,24 @@ func parse(args []string) (*options, error) {
 }
 
 func run(args []string) error {
+	domain := 0
+	if text := os.Getenv("ROS_DOMAIN_ID"); text != "" {
+		var err error
+		if domain, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("ROS_DOMAIN_ID: %w", err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) > 0 && args[0] == "ask" {
+		return ask(ctx, args[1:], domain)
+	}
 	if len(args) == 0 || args[0] != "pub" && args[0] != "sub" {
 		return errUsage
 	}
 	o, err := parse(args[1:])
 	if err != nil {
 		return err
-	}
-	domain := 0
-	if text := os.Getenv("ROS_DOMAIN_ID"); text != "" {
-		if domain, err = strconv.Atoi(text); err != nil {
-			return fmt.Errorf("ROS_DOMAIN_ID: %w", err)
-		}
 	}
 	c := rtps.Config{Domain: domain, NoMulticast: o.noMulticast, RecvBuffer: o.rcvbuf, MaxReassembly: int64(o.max), Lease: o.lease}
 	if o.peer != "" {
@@ -129,8 +136,6 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if args[0] == "pub" {
 		err = publish(ctx, p, o)
 	} else {
