@@ -6,18 +6,49 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/internal/ecmare"
 	"github.com/gobag/gobag/ros"
 )
 
-// filter decides by name which topics of a bag are played.
+// class is one of the three kinds of topics that are selected independently of each other, as rosbag2 does.
+type class int
+
+const (
+	classTopic   class = iota
+	classService       // the introspection events of a service
+	classAction        // the five topics of an action
+	classes
+)
+
+// String is the word for one of its members: "topic".
+func (c class) String() string { return [...]string{"topic", "service", "action"}[c] }
+
+// classify returns the class of a topic of a bag and the name that people use: that of the topic, the service or the
+// action. Only the name counts, as in rosbag2.
+func classify(name string) (class, string) {
+	if action := ros.ActionOf(name); action != "" {
+		return classAction, action
+	}
+	if service := ros.ServiceOf(name); service != "" {
+		return classService, service
+	}
+	return classTopic, name
+}
+
+// filter decides by name which topics of a bag are played, by the rules of rosbag2's storage filter: what is named in its
+// class or matches the regular expression; a class of which nothing is named is played whole, unless there is a regular
+// expression; exclusions win.
 type filter struct {
-	topics, excludeTopics []string
-	include, exclude      *ecmare.Regexp
+	named, excluded  [classes][]string
+	include, exclude *ecmare.Regexp
 }
 
 func newFilter(o Options) (*filter, error) {
-	f := &filter{topics: absolute(o.Topics), excludeTopics: absolute(o.ExcludeTopics)}
+	f := &filter{
+		named:    [classes][]string{absolute(o.Topics), absolute(o.Services), absolute(o.Actions)},
+		excluded: [classes][]string{absolute(o.ExcludeTopics), absolute(o.ExcludeServices), absolute(o.ExcludeActions)},
+	}
 	var errs []error
 	compile := func(expr string) *ecmare.Regexp {
 		if expr == "" {
@@ -34,24 +65,60 @@ func newFilter(o Options) (*filter, error) {
 // takes says whether a topic is played. An error is a regular expression that took too long.
 func (f *filter) takes(name string) (bool, error) {
 	full := absoluteName(name)
-	if slices.Contains(f.excludeTopics, full) {
+	c, owner := classify(full)
+	if slices.Contains(f.excluded[c], owner) || slices.Contains(f.excluded[classTopic], full) {
 		return false, nil
 	}
-	if f.exclude != nil {
-		if hit, err := f.exclude.Whole(name); hit || err != nil {
-			return false, err
+	names := []string{name}
+	if c != classTopic {
+		names = append(names, owner)
+	}
+	if hit, err := wholeAny(f.exclude, names); hit || err != nil {
+		return false, err
+	}
+	if slices.Contains(f.named[c], owner) || slices.Contains(f.named[classTopic], full) {
+		return true, nil
+	}
+	if f.include != nil {
+		return wholeAny(f.include, names)
+	}
+	return len(f.named[c]) == 0, nil
+}
+
+// wholeAny says whether the expression matches one of the names whole.
+func wholeAny(re *ecmare.Regexp, names []string) (bool, error) {
+	if re == nil {
+		return false, nil
+	}
+	for _, n := range names {
+		if hit, err := re.Whole(n); hit || err != nil {
+			return hit, err
 		}
 	}
-	if len(f.topics) == 0 && f.include == nil {
-		return true, nil
+	return false, nil
+}
+
+// absent returns what is named, exclusions aside, and is not in the bag: "service '/add'".
+func (f *filter) absent(topics []bag.TopicInfo) (out []absentName) {
+	there := map[absentName]bool{}
+	for i := range topics {
+		full := absoluteName(topics[i].Name)
+		c, owner := classify(full)
+		there[absentName{c, owner}], there[absentName{classTopic, full}] = true, true
 	}
-	if slices.Contains(f.topics, full) {
-		return true, nil
+	for c := range classes {
+		for _, n := range f.named[c] {
+			if w := (absentName{c, n}); !there[w] {
+				out = append(out, w)
+			}
+		}
 	}
-	if f.include == nil {
-		return false, nil
-	}
-	return f.include.Whole(name)
+	return out
+}
+
+type absentName struct {
+	class class
+	name  string
 }
 
 // remap is one rule: messages of from are published as to.

@@ -20,12 +20,18 @@ type Options struct {
 	Rate float64 // bag seconds per second; 0 = 1. A huge rate plays without waiting
 	Loop bool    // begin again at the end, until stopped
 
-	// What is played. With Topics or Regex only what one of them names; exclusions win. Names are those in the bag; a
-	// missing leading slash is added.
-	Topics        []string
-	ExcludeTopics []string
-	Regex         string // ECMAScript; must match the whole name, as in rosbag2's play
-	ExcludeRegex  string
+	// What is played. There are three classes, as in rosbag2: topics, the events of services, and the topics of actions.
+	// With Regex it is what that matches and what is named; without, a class of which something is named is reduced to
+	// that, and one of which nothing is named is played whole. Exclusions win. Names are those in the bag; a missing
+	// leading slash is added.
+	Topics          []string
+	Services        []string // "/add": its events, published as they are
+	Actions         []string // "/fibonacci": feedback, status and the events of its services
+	ExcludeTopics   []string
+	ExcludeServices []string
+	ExcludeActions  []string
+	Regex           string // ECMAScript; must match the whole name of the topic, service or action, as in rosbag2's play
+	ExcludeRegex    string
 
 	Remap []string // "/a:=/b": publish /a as /b
 

@@ -56,10 +56,8 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 		pubs = append(pubs, &publication{ids: []plugin.TopicID{t.ID}, from: t.Name,
 			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name), messages: t.Count})
 	}
-	for _, n := range absolute(p.o.Topics) {
-		if !slices.ContainsFunc(topics, func(t bag.TopicInfo) bool { return absoluteName(t.Name) == n }) {
-			p.emit(EventSkipped, slog.LevelWarn, n, fmt.Sprintf("topic '%s' is not in the bag", n))
-		}
+	for _, w := range p.filter.absent(topics) {
+		p.emit(EventSkipped, slog.LevelWarn, w.name, fmt.Sprintf("%s '%s' is not in the bag", w.class, w.name))
 	}
 	if len(pubs) == 0 && len(topics) > 0 {
 		return nil, ErrNoTopics

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 )
 
@@ -219,6 +220,7 @@ func TestRemap(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
+	const add, status, sendGoal = "/add/_service_event", "/fib/_action/status", "/fib/_action/send_goal/_service_event"
 	cases := []struct {
 		o         Options
 		yes, none []string
@@ -229,6 +231,21 @@ func TestFilter(t *testing.T) {
 		{Options{Regex: "/a|/ab", Topics: []string{"/x"}}, []string{"/a", "/ab", "/x"}, []string{"/abc"}},
 		{Options{ExcludeTopics: []string{"/a"}, ExcludeRegex: "/b."}, []string{"/b", "/bcd"}, []string{"/a", "a", "/bc"}},
 		{Options{Topics: []string{"/a", "/b"}, ExcludeRegex: ".*b"}, []string{"/a"}, []string{"/b"}},
+		// Classes are independent; one of which nothing is named is played whole.
+		{Options{Topics: []string{"/a"}}, []string{"/a", add, status, sendGoal}, []string{"/b", "/add", "/fib"}},
+		{Options{Services: []string{"add"}}, []string{"/a", add, "add/_service_event", status, sendGoal}, []string{"/sub/_service_event"}},
+		{Options{Actions: []string{"/fib"}}, []string{"/a", add, status, sendGoal}, []string{"/fib2/_action/status"}},
+		{Options{Actions: []string{"/none"}, Services: []string{"/none"}}, []string{"/a", "/none"}, []string{add, status, sendGoal}},
+		{Options{Topics: []string{add}}, []string{add}, []string{"/a"}}, // a topic that is named in full
+		// With a regular expression it is what is named or matched.
+		{Options{Regex: "/a.*"}, []string{"/a", "/abc", add}, []string{"/b", status}},
+		{Options{Regex: "/(add|fib)"}, []string{add, status, sendGoal, "/add", "/fib"}, []string{"/a", "/addx/_service_event"}},
+		{Options{Regex: "/x", Services: []string{"/add"}, Topics: []string{"/a"}}, []string{"/x", "/a", add}, []string{"/b", "/sub/_service_event", status}},
+		// Exclusions win.
+		{Options{ExcludeServices: []string{"/add"}, ExcludeActions: []string{"fib"}}, []string{"/a", "/add", "/fib", "/sub/_service_event"}, []string{add, status, sendGoal}},
+		{Options{ExcludeTopics: []string{"/add", status}}, []string{add, sendGoal, "/fib"}, []string{"/add", status}},
+		{Options{Services: []string{"/add"}, ExcludeServices: []string{"/add"}}, []string{"/a"}, []string{add}},
+		{Options{ExcludeRegex: "/fib"}, []string{"/a", add}, []string{"/fib", status, sendGoal}},
 	}
 	for _, c := range cases {
 		f, err := newFilter(c.o)
@@ -242,6 +259,20 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	f, err := newFilter(Options{Topics: []string{"a", "/b", "/add/_service_event"}, Services: []string{"/add", "/sub"}, Actions: []string{"/fib", "/a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var topics []bag.TopicInfo
+	for _, n := range []string{"/a", "/add/_service_event", "fib/_action/status"} {
+		topics = append(topics, bag.TopicInfo{TopicInfo: plugin.TopicInfo{Topic: plugin.Topic{Name: n}}})
+	}
+	if got, want := f.absent(topics), []absentName{{classTopic, "/b"}, {classService, "/sub"}, {classAction, "/a"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -161,7 +161,7 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	rec.queue = bag.NewQueue(bag.QueueOptions{})
-	d := newDiscovery(rec)
+	d := newDiscovery(b.Context(), rec)
 	d.scan(node.topics)
 	for b.Loop() {
 		d.scan(node.topics)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gobag/gobag/bag"
@@ -26,22 +25,24 @@ type discovery struct {
 	r      *Recorder
 	graph  ros.Graph
 	filter *filter
+	define *definer
 	known  map[string]*topic
 	failed map[string]time.Time // when subscribing failed last
 	warned map[string]bool
-	done   bool // every named topic is subscribed: only follow their publishers
+	done   bool // everything named is subscribed: only follow its publishers
 }
 
-func newDiscovery(r *Recorder) *discovery {
-	return &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, known: map[string]*topic{},
+// newDiscovery prepares discovery; definitions are looked for until ctx ends.
+func newDiscovery(ctx context.Context, r *Recorder) *discovery {
+	return &discovery{r: r, graph: r.o.Node.Graph(), filter: r.filter, define: newDefiner(ctx, r), known: map[string]*topic{},
 		failed: map[string]time.Time{}, warned: map[string]bool{}}
 }
 
 // run looks at the graph at every change until ctx ends.
 func (d *discovery) run(ctx context.Context) {
 	d.r.emit(EventListening, slog.LevelInfo, "", "Listening for topics...")
-	if d.filter.regexOverridden {
-		d.r.emit(EventOther, slog.LevelWarn, "", "the regular expression is ignored since all topics are recorded")
+	if text := d.filter.overridden(); text != "" {
+		d.r.emit(EventOther, slog.LevelWarn, "", text)
 	}
 	if d.r.o.NoDiscovery {
 		if settle(ctx, d.graph) {
@@ -102,7 +103,7 @@ func (d *discovery) scan(topics []ros.TopicInfo) {
 			d.consider(info)
 		}
 	}
-	if d.filter.onlyNamed && !d.done && !d.r.o.NoDiscovery && len(d.r.missing()) == 0 {
+	if d.filter.onlyNamed && !d.done && !d.r.o.NoDiscovery && d.r.complete() {
 		d.done = true
 		d.r.emit(EventAllSubscribed, slog.LevelInfo, "", "All requested topics are subscribed. Stopping discovery...")
 	}
@@ -183,7 +184,7 @@ func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
 	if t.addPublishers(info.Publishers, d.encodeQoS) {
 		d.r.topicsChanged.Store(true)
 	}
-	d.define(t)
+	d.define.define(t)
 	for i := range info.Publishers {
 		p := &info.Publishers[i]
 		if p.Local {
@@ -205,26 +206,6 @@ func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
 	}
 }
 
-// define looks the type's definition up, and again when its hash becomes known. It comes after the subscription, since it
-// can take a while.
-func (d *discovery) define(t *topic) {
-	hash := t.desc.TypeHash
-	if t.defined && t.definedFor == hash {
-		return
-	}
-	t.defined, t.definedFor = true, hash
-	def, err := d.r.o.Definition(t.typ, hash)
-	if err != nil {
-		d.warn("definition "+t.typ, EventOther, t.name, fmt.Sprintf("messages of type %s are recorded without their definition: %v", t.typ, err))
-		return
-	}
-	t.mu.Lock()
-	t.desc.Definition = def
-	t.mu.Unlock()
-	t.dirty.Store(true)
-	d.r.topicsChanged.Store(true)
-}
-
 // warn emits a warning once per key.
 func (d *discovery) warn(key string, kind EventKind, topic, text string) {
 	if !d.warned[key] {
@@ -238,34 +219,11 @@ func (d *discovery) encodeQoS(ps []bag.QoSProfile) string {
 	return bag.EncodeQoS(ps, d.r.o.Compat != plugin.CompatHumble)
 }
 
-// missing returns the named topics that are not subscribed and not excluded.
-func (r *Recorder) missing() []string {
-	var names []string
-	for _, n := range r.o.Topics {
-		if slices.Contains(r.o.ExcludeTopics, n) {
-			continue
-		}
-		if t := r.topicNamed(n); t == nil || t.subscription() == nil {
-			names = append(names, n)
-		}
-	}
-	return names
-}
-
-// missingText says what is not there, and what to look at when nothing is.
-func (r *Recorder) missingText(names []string, graph []ros.TopicInfo) string {
-	text := fmt.Sprintf("topic '%s' has not appeared yet", names[0])
-	if len(names) > 1 {
-		text = fmt.Sprintf("topics '%s' have not appeared yet", strings.Join(names, "', '"))
-	}
-	if !slices.ContainsFunc(graph, func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }) {
-		text += "; no publisher is visible at all: do domain id, discovery range and network interface agree?"
-	}
-	return text
-}
-
 // sleep waits for d. It returns false when ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

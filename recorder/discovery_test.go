@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
-	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/rostest"
 )
@@ -24,10 +23,10 @@ func TestMissing(t *testing.T) {
 		settled()
 		res, err := g.stop()
 		var missing *MissingTopicsError
-		if !errors.As(err, &missing) || !slices.Equal(missing.Topics, []string{"/b"}) || errors.Is(err, ErrNothingRecorded) {
+		if !errors.As(err, &missing) || !slices.Equal(missing.Missing, []Wanted{{"topic", "/b"}}) || errors.Is(err, ErrNothingRecorded) {
 			t.Fatal(err)
 		}
-		if !slices.Equal(res.Missing, []string{"/b"}) || res.Messages != 1 {
+		if !slices.Equal(res.Missing, []Wanted{{"topic", "/b"}}) || res.Messages != 1 {
 			t.Errorf("%+v", res)
 		}
 		g.checkSums(res)
@@ -237,53 +236,4 @@ func (n *stubbornNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ro
 		return nil, errors.New("refused")
 	}
 	return n.Node.Subscribe(t, q, h)
-}
-
-// Definitions are looked up once per topic and hash; without one the topic is recorded all the same.
-func TestDefinitions(t *testing.T) {
-	inBubble(t, rostest.Options{}, func(g *rig) {
-		var asked []string
-		none := func(topic *ros.Topic, _ *ros.QoS) { topic.TypeHash = "" }
-		unknown := func(topic *ros.Topic, _ *ros.QoS) { topic.Type = "my_msgs/msg/Secret" }
-		g.advertise("/a", none)
-		b, c := g.advertise("/b", unknown), g.advertise("/c", unknown)
-		g.start(Options{All: true, Definition: func(typ, hash string) (plugin.Definition, error) {
-			asked = append(asked, typ+hash)
-			if typ != str {
-				return plugin.Definition{}, errors.New("not installed")
-			}
-			return plugin.Definition{Encoding: "ros2msg", Text: "# " + hash}, nil
-		}})
-		a := g.advertise("/a") // now with a hash
-		settled()
-		for _, p := range []ros.Publisher{a, b, c} {
-			g.publish(p, 1, 10)
-		}
-		settled()
-		if res, err := g.stop(); err != nil || res.Messages != 3 {
-			t.Fatal(err, res.Messages)
-		}
-		hash := a.Topic().TypeHash
-		if want := []string{str, "my_msgs/msg/Secret" + hash, "my_msgs/msg/Secret" + hash, str + hash}; !slices.Equal(asked, want) {
-			t.Errorf("asked for %v, want %v", asked, want)
-		}
-		s := g.read()
-		if got := s.topics["/a"].Definition.Text; got != "# "+hash {
-			t.Errorf("definition of /a: %q", got)
-		}
-		if got := s.topics["/b"].Definition.Text; got != "" {
-			t.Errorf("definition of /b: %q", got)
-		}
-		if n := g.countEvents(EventOther, "my_msgs/msg/Secret are recorded without their definition: not installed"); n != 1 {
-			t.Errorf("%d warnings", n)
-		}
-	})
-}
-
-// Without being told, the recorder knows the common types.
-func TestDefaultDefinitions(t *testing.T) {
-	def, err := Options{}.withDefaults().Definition(str, "")
-	if err != nil || def.Encoding != "ros2msg" || !strings.Contains(def.Text, "string data") {
-		t.Fatalf("%v %+v", err, def)
-	}
 }

@@ -3,7 +3,6 @@ package recorder
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -16,7 +15,7 @@ var (
 	ErrDiskFull = errors.New("disk is full")
 
 	// ErrMissingTopics is what a *MissingTopicsError is.
-	ErrMissingTopics = errors.New("topics never appeared")
+	ErrMissingTopics = errors.New("named topics, services or actions never appeared")
 
 	// ErrGaveUp says that the storage did not finish in time (Options.StopTimeout) or that Abort was called. The bag
 	// is in the state a crash would leave: it opens, and what was not yet written is missing.
@@ -26,12 +25,10 @@ var (
 	ErrRunning = errors.New("recorder already ran")
 )
 
-// MissingTopicsError names the topics of Options.Topics that nobody published.
-type MissingTopicsError struct{ Topics []string }
+// MissingTopicsError names the topics, services and actions of the options that nobody published.
+type MissingTopicsError struct{ Missing []Wanted }
 
-func (e *MissingTopicsError) Error() string {
-	return fmt.Sprintf("topics never appeared: %s", strings.Join(e.Topics, ", "))
-}
+func (e *MissingTopicsError) Error() string { return wantedText(e.Missing) + " never appeared" }
 
 // Is makes it an ErrMissingTopics.
 func (e *MissingTopicsError) Is(target error) bool { return target == ErrMissingTopics }

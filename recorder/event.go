@@ -25,8 +25,9 @@ const (
 	EventAllSubscribed                      // every named topic is subscribed
 	EventSplit                              // a new file was begun
 	EventStopped                            // the bag is closed
-	EventMissing                            // a named topic is not there yet, or nothing has come
+	EventMissing                            // what was named is not there yet, or nothing has come
 	EventTypeConflict                       // a topic has several types
+	EventDefinition                         // a type's definition is not known, or was found after all
 	EventQoS                                // publishers that an override cannot receive, or that differ
 	EventClockStep                          // the wall clock was set
 	EventLoss                               // messages were lost; at most one a second

@@ -2,25 +2,51 @@ package recorder
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gobag/gobag/internal/ecmare"
 	"github.com/gobag/gobag/ros"
 )
 
+// class is one of the three kinds of topics that are selected independently of each other, as rosbag2 does.
+type class int
+
+const (
+	classTopic   class = iota
+	classService       // the introspection events of a service
+	classAction        // the five topics of an action
+	classes
+)
+
+// String is the word for one of its members: "topic".
+func (c class) String() string { return [...]string{"topic", "service", "action"}[c] }
+
+// classify returns the class of a topic and the name that people use: that of the topic, the service or the action.
+func classify(name, typ string) (class, string) {
+	if action := ros.ActionOf(name); action != "" {
+		return classAction, action
+	}
+	if ros.IsServiceEvent(name, typ) {
+		return classService, ros.ServiceOf(name)
+	}
+	return classTopic, name
+}
+
 // filter decides by name and type which topics are recorded. Decisions are kept, since a regular expression costs more
 // than a look-up and the graph is looked at often. Not safe for concurrent use.
 type filter struct {
-	all, hidden     bool
-	named           map[string]bool
-	types           map[string]bool
-	include         *ecmare.Regexp
-	exclude         *ecmare.Regexp
-	excludeNames    map[string]bool
-	excludeTypes    map[string]bool
-	decisions       map[nameAndType]bool
-	onlyNamed       bool // nothing but Options.Topics selects
-	regexOverridden bool // a regular expression was given and All makes it meaningless
+	all          [classes]bool
+	hidden       bool
+	named        map[string]bool // by name of the topic, also those that carry a named service or action
+	types        map[string]bool
+	include      *ecmare.Regexp
+	exclude      *ecmare.Regexp
+	excludeNames [classes]map[string]bool
+	excludeTypes map[string]bool
+	decisions    map[nameAndType]bool
+	onlyNamed    bool // nothing but names selects
 }
 
 type nameAndType struct{ name, typ string }
@@ -30,12 +56,18 @@ const maxDecisions = 1 << 16
 
 func newFilter(o Options) (*filter, error) {
 	f := &filter{
-		all: o.All, hidden: o.IncludeHidden,
-		named: set(absoluteNames(o.Topics)), types: set(o.TopicTypes),
-		excludeNames: set(absoluteNames(o.ExcludeTopics)), excludeTypes: set(o.ExcludeTopicTypes),
-		decisions:       map[nameAndType]bool{},
-		onlyNamed:       !o.All && o.Regex == "" && len(o.TopicTypes) == 0,
-		regexOverridden: o.All && o.Regex != "",
+		all: o.wholeClasses(), hidden: o.IncludeHidden,
+		named: map[string]bool{}, types: set(o.TopicTypes),
+		excludeNames: [classes]map[string]bool{set(absoluteNames(o.ExcludeTopics)), set(absoluteNames(o.ExcludeServices)),
+			set(absoluteNames(o.ExcludeActions))},
+		excludeTypes: set(o.ExcludeTopicTypes),
+		decisions:    map[nameAndType]bool{},
+	}
+	f.onlyNamed = f.all == [classes]bool{} && o.Regex == "" && len(o.TopicTypes) == 0
+	for _, w := range o.wanted() {
+		for _, name := range w.topics() {
+			f.named[name] = true
+		}
 	}
 	var errs []error
 	compile := func(expr string) *ecmare.Regexp {
@@ -48,6 +80,26 @@ func newFilter(o Options) (*filter, error) {
 	}
 	f.include, f.exclude = compile(o.Regex), compile(o.ExcludeRegex)
 	return f, errors.Join(errs...)
+}
+
+// overridden says where the regular expression has no effect, "" if it has everywhere. rosbag2 chooses in the same way
+// and warns too.
+func (f *filter) overridden() string {
+	if f.include == nil || f.all == [classes]bool{} {
+		return ""
+	}
+	var whole, rest []string
+	for c := range classes {
+		if f.all[c] {
+			whole = append(whole, c.String()+"s")
+		} else {
+			rest = append(rest, c.String()+"s")
+		}
+	}
+	if len(rest) == 0 {
+		return "the regular expression is ignored since everything is recorded"
+	}
+	return fmt.Sprintf("all %s are recorded; the regular expression chooses among %s only", strings.Join(whole, " and "), strings.Join(rest, " and "))
 }
 
 // takes says whether a topic is recorded. An error is a regular expression that took too long: the topic counts as not
@@ -66,47 +118,25 @@ func (f *filter) takes(name, typ string) (bool, error) {
 }
 
 func (f *filter) decide(name, typ string) (bool, error) {
-	names := aliases(name, typ)
-	if f.excludeTypes[typ] || slices.ContainsFunc(names, func(n string) bool { return f.excludeNames[n] }) {
+	c, owner := classify(name, typ)
+	if f.excludeTypes[typ] || f.excludeNames[c][owner] || f.excludeNames[classTopic][name] {
 		return false, nil
 	}
+	names := slices.Compact([]string{name, owner})
 	if hit, err := searchAny(f.exclude, names); hit || err != nil {
 		return false, err
 	}
 	if f.named[name] {
 		return true, nil
 	}
-	if !f.hidden && hidden(name, typ) {
+	// The topics of services and actions have hidden names by construction; they are hidden when their owner is.
+	if !f.hidden && ros.Hidden(owner) {
 		return false, nil
 	}
-	if f.all || f.types[typ] {
+	if f.all[c] || f.types[typ] {
 		return true, nil
 	}
 	return searchAny(f.include, names)
-}
-
-// hidden says whether a topic is recorded only on request. The introspection events of services and the topics of
-// actions have hidden names by construction; they count as hidden when their service or action is.
-func hidden(name, typ string) bool {
-	if action := ros.ActionOf(name); action != "" {
-		return ros.Hidden(action)
-	}
-	if ros.IsServiceEvent(name, typ) {
-		return ros.Hidden(ros.ServiceOf(name))
-	}
-	return ros.Hidden(name)
-}
-
-// aliases returns the names by which a topic may be meant: its own, that of its service and that of its action.
-func aliases(name, typ string) []string {
-	names := []string{name}
-	if ros.IsServiceEvent(name, typ) {
-		names = append(names, ros.ServiceOf(name))
-	}
-	if action := ros.ActionOf(name); action != "" {
-		names = append(names, action)
-	}
-	return names
 }
 
 func searchAny(re *ecmare.Regexp, names []string) (bool, error) {

@@ -32,14 +32,22 @@ type Options struct {
 	ROSDistro      string
 	CustomData     map[string]string // keys that start with "gobag." are refused
 
-	// What is recorded. A topic is recorded when a selector takes it and no exclusion matches; exclusions win, also over
-	// Topics, and need one of the selectors All, Regex and TopicTypes.
-	All                bool     // all topics, service events and action topics; hidden ones only with IncludeHidden
+	// What is recorded. There are three classes, as in rosbag2: topics, the introspection events of services, and the five
+	// topics of each action. A topic is recorded when a selector of its class takes it and no exclusion matches. Exclusions
+	// win, also over names, and need something to exclude from: All or its part for the class, Regex, or (topics) TopicTypes.
+	All                bool     // all topics, services and actions; hidden ones only with IncludeHidden
+	AllTopics          bool     // the parts of All, one by one
+	AllServices        bool     //
+	AllActions         bool     //
 	Topics             []string // exact names; a missing leading slash is added. Hidden topics named here are recorded
-	Regex              string   // ECMAScript, found anywhere in the topic's, service's or action's name; ignored with All
-	ExcludeRegex       string   // the same for exclusion
-	ExcludeTopics      []string // exact names of topics, services or actions
+	Services           []string // exact names of services: their /_service_event topics
+	Actions            []string // exact names of actions: feedback, status and the events of their three services
+	Regex              string   // ECMAScript, found anywhere in the topic's, service's or action's name; chooses in the classes that All does not take
 	TopicTypes         []string // every topic of one of these types
+	ExcludeRegex       string   // as Regex
+	ExcludeTopics      []string // exact names
+	ExcludeServices    []string
+	ExcludeActions     []string
 	ExcludeTopicTypes  []string
 	IncludeHidden      bool          // also topics with a name part that starts with "_"
 	IncludeUnpublished bool          // also topics that have only subscribers
@@ -50,9 +58,12 @@ type Options struct {
 	QoSOverrides map[string]ros.QoS
 
 	// Definition returns the text that a type was generated from, for storages that keep it. hash is what the publishers
-	// announce, "" if they do not; a definition with another hash must not be returned. After an error the topic is
-	// recorded without one. nil = look in the ROS installations of this machine and in the built-in table.
+	// announce, "" if they do not; a definition with another hash must not be returned. After an error the nodes that
+	// publish the type are asked, where Node is a ros.TypeDescriber; where they do not know either, the topic is recorded
+	// without one. nil = look in the directories of MsgPath, then in the ROS installations of this machine, then in the
+	// built-in table.
 	Definition func(typ, hash string) (plugin.Definition, error)
+	MsgPath    []string // directories of interface definitions, in any layout of ROS 2; they must exist
 
 	// Limits.
 	MaxCacheSize int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
@@ -80,8 +91,6 @@ func (o Options) withDefaults() Options {
 	if o.Output == "" {
 		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
 	}
-	o.Topics = absoluteNames(o.Topics)
-	o.ExcludeTopics = absoluteNames(o.ExcludeTopics)
 	if o.Storage == "" {
 		o.Storage = bag.DefaultStorage
 	}
@@ -101,7 +110,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Definition == nil {
-		o.Definition = defaultDefinition()
+		o.Definition = localDefinitions(o.MsgPath)
 	}
 	if o.FreeSpace == nil {
 		o.FreeSpace = fsx.Free
@@ -109,13 +118,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultDefinition looks for definitions where package msg does.
-func defaultDefinition() func(typ, hash string) (plugin.Definition, error) {
-	finder := msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(nil)})
+// localDefinitions looks for definitions where package msg does, first in the given directories.
+func localDefinitions(dirs []string) func(typ, hash string) (plugin.Definition, error) {
+	finder := msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(dirs)})
 	return func(typ, hash string) (plugin.Definition, error) {
 		d, err := finder.Find(typ, hash)
 		return plugin.Definition{Encoding: d.Encoding, Text: d.Text}, err
 	}
+}
+
+// wholeClasses says which classes are recorded whole.
+func (o Options) wholeClasses() [classes]bool {
+	return [classes]bool{o.All || o.AllTopics, o.All || o.AllServices, o.All || o.AllActions}
 }
 
 // Validate returns everything that is wrong with the options, joined; nil if nothing is.
@@ -125,17 +139,15 @@ func (o Options) Validate() error {
 	if o.Node == nil {
 		bad("options: no node")
 	}
-	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
-		bad("nothing to record: name topics, or ask for all, a regular expression or types")
-	}
-	if !o.All && o.Regex == "" && len(o.TopicTypes) == 0 &&
-		(o.ExcludeRegex != "" || len(o.ExcludeTopics) > 0 || len(o.ExcludeTopicTypes) > 0) {
-		bad("an exclusion needs something to exclude from: all, a regular expression or types")
-	}
-	for _, name := range slices.Concat(absoluteNames(o.Topics), absoluteNames(o.ExcludeTopics)) {
+	errs = append(errs, o.validateSelection()...)
+	for _, name := range slices.Concat(absoluteNames(o.Topics), absoluteNames(o.Services), absoluteNames(o.Actions),
+		absoluteNames(o.ExcludeTopics), absoluteNames(o.ExcludeServices), absoluteNames(o.ExcludeActions)) {
 		if err := ros.ValidName(name); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if err := (msg.Options{Dirs: o.MsgPath}).Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := newFilter(o); err != nil {
 		errs = append(errs, err)
@@ -158,6 +170,32 @@ func (o Options) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validateSelection says what is wrong with the choice of topics, by rosbag2's rules.
+func (o Options) validateSelection() (errs []error) {
+	all := o.wholeClasses()
+	some := all != [classes]bool{} || o.Regex != ""
+	if !some && len(o.Topics)+len(o.Services)+len(o.Actions)+len(o.TopicTypes) == 0 {
+		errs = append(errs, errors.New("nothing to record: name topics, services or actions, or ask for all, a regular expression or types"))
+	}
+	for _, x := range []struct {
+		what    string
+		given   bool
+		allowed bool
+		need    string
+	}{
+		{"a regular expression", o.ExcludeRegex != "", some || len(o.TopicTypes) > 0, "all, a regular expression or types"},
+		{"topics", len(o.ExcludeTopics) > 0, all[classTopic] || o.Regex != "" || len(o.TopicTypes) > 0, "all topics, a regular expression or types"},
+		{"types", len(o.ExcludeTopicTypes) > 0, some || len(o.TopicTypes) > 0, "all, a regular expression or types"},
+		{"services", len(o.ExcludeServices) > 0, all[classService] || o.Regex != "", "all services or a regular expression"},
+		{"actions", len(o.ExcludeActions) > 0, all[classAction] || o.Regex != "", "all actions or a regular expression"},
+	} {
+		if x.given && !x.allowed {
+			errs = append(errs, fmt.Errorf("excluding %s needs something to exclude from: %s", x.what, x.need))
+		}
+	}
+	return errs
 }
 
 // absoluteNames puts the slash in front of names that lack it and removes duplicates.

@@ -21,6 +21,7 @@ import (
 type Recorder struct {
 	o      Options
 	filter *filter
+	wanted []Wanted // what is named
 
 	state   atomic.Int32
 	started atomic.Bool
@@ -73,8 +74,9 @@ type Result struct {
 	Files    int
 	Ledger   bag.Ledger
 	Topics   []TopicSnapshot // by name
-	Missing  []string        // named topics that never appeared
+	Missing  []Wanted        // what was named and never appeared
 
+	Undefined  []UndefinedType // types without a definition in the bag
 	ClockSteps []bag.ClockStep
 }
 
@@ -93,7 +95,7 @@ func New(o Options) (*Recorder, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &Recorder{o: o.withDefaults(), stopped: make(chan struct{}), aborted: make(chan struct{}),
+	r := &Recorder{o: o.withDefaults(), wanted: o.wanted(), stopped: make(chan struct{}), aborted: make(chan struct{}),
 		byName: map[string]*topic{}, once: map[string]bool{}, events: make(chan Event, maxEvents)}
 	var err error
 	if r.filter, err = newFilter(r.o); err != nil {
@@ -133,7 +135,7 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	watching, stopWatching := context.WithCancel(context.Background())
 	var workers, watchers sync.WaitGroup
 	diskWatched := make(chan struct{})
-	d := newDiscovery(r)
+	d := newDiscovery(work, r)
 	workers.Go(func() { d.run(work) })
 	go func() {
 		defer close(diskWatched)
@@ -146,6 +148,7 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	r.waitForEnd(ctx)
 	stopWork()
 	workers.Wait()
+	d.define.wait()
 	r.closeSubscriptions()
 	r.ended.Store(int64(time.Since(r.start)))
 	r.state.Store(int32(StateStopping))
@@ -156,6 +159,9 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	watchers.Wait()
 	r.state.Store(int32(StateClosed))
 	res, err := r.finish(err)
+	if len(res.Undefined) > 0 {
+		r.emit(EventDefinition, slog.LevelWarn, "", undefinedText(res.Undefined))
+	}
 	r.emit(EventStopped, slog.LevelInfo, "", "Recording stopped")
 	close(allSaid)
 	r.waitBriefly(told) // a terminal may stand still
@@ -289,7 +295,7 @@ func (r *Recorder) waitForWriter(written <-chan error) error {
 // finish puts the result together. err is that of the writer goroutine.
 func (r *Recorder) finish(err error) (Result, error) {
 	res := Result{Output: r.o.Output, Reason: r.reason, Elapsed: time.Duration(r.ended.Load()), Ledger: r.finalLedger(),
-		Missing: r.missing(), ClockSteps: r.clock.all(), Files: r.bag.Load().Stats().Files}
+		Missing: r.missing(), Undefined: r.undefined(), ClockSteps: r.clock.all(), Files: r.bag.Load().Stats().Files}
 	for _, t := range r.allTopics() {
 		ts := TopicSnapshot{Name: t.name, Type: t.typ, TopicLedger: res.Ledger.Topics[t.name], Bytes: t.bytes.Load()}
 		if s := res.Elapsed.Seconds(); s > 0 {

@@ -44,7 +44,7 @@ type Snapshot struct {
 
 	ClockSteps int
 	Topics     []TopicSnapshot // by name
-	Missing    []string        // named topics that have not appeared
+	Missing    []Wanted        // what was named and has not appeared
 }
 
 // TopicSnapshot is the state of one topic.

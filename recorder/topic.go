@@ -50,8 +50,10 @@ type topic struct {
 	profiles    []bag.QoSProfile
 	otherTypes  map[string]bool // publishers' types that are not recorded, warned about
 	otherHashes bool            // publishers disagree about the type hash, warned about
-	defined     bool            // the definition was looked up
-	definedFor  string          // with this hash
+	defined     bool            // desc has the definition
+
+	lookup         *lookup // where the definition is to come from; of the definer, with definer.mu
+	publishersSeen int     // when that was last looked at; of discovery's goroutine
 }
 
 // handle puts a sample into the queue. It runs on the receive goroutine: it allocates nothing and never waits.
@@ -94,6 +96,31 @@ func (t *topic) describe() plugin.Topic {
 	t.mu.Unlock()
 	d.Sources = t.sources.all()
 	return d
+}
+
+// typeKey returns the type with the hash that is stored, and how many publishers there were.
+func (t *topic) typeKey() (typeKey, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return typeKey{t.typ, t.desc.TypeHash}, len(t.publishers)
+}
+
+// setDefinition takes over a definition that has the hash; false if the topic has another.
+func (t *topic) setDefinition(hash string, def plugin.Definition) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.desc.TypeHash != hash {
+		return false
+	}
+	t.desc.Definition, t.defined = def, true
+	t.dirty.Store(true)
+	return true
+}
+
+func (t *topic) hasDefinition() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.defined
 }
 
 func (t *topic) subscription() ros.Subscription {

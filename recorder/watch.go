@@ -69,8 +69,8 @@ func (r *Recorder) sampleWire(t *topic) {
 
 // reportMissing names what has not come after missingAfter.
 func (r *Recorder) reportMissing() {
-	if names := r.missing(); len(names) > 0 {
-		r.emit(EventMissing, slog.LevelWarn, "", r.missingText(names, r.o.Node.Graph().Topics()))
+	if missing := r.missing(); len(missing) > 0 {
+		r.emit(EventMissing, slog.LevelWarn, "", r.missingText(missing, r.o.Node.Graph().Topics()))
 		return
 	}
 	var received uint64

@@ -81,6 +81,17 @@ func ActionOf(name string) string {
 	return ""
 }
 
+// ServiceEventTopic is the topic that carries the introspection events of a service.
+func ServiceEventTopic(service string) string { return service + serviceEventSuffix }
+
+// ActionTopics are the topics that belong to an action: feedback, status, and the introspection events of its services
+// send_goal, cancel_goal and get_result.
+func ActionTopics(action string) []string {
+	prefix := action + "/_action/"
+	return []string{prefix + "feedback", prefix + "status", ServiceEventTopic(prefix + "send_goal"),
+		ServiceEventTopic(prefix + "cancel_goal"), ServiceEventTopic(prefix + "get_result")}
+}
+
 const serviceEventSuffix = "/_service_event"
 
 // checkTokens says what is wrong with tokens separated by slashes, "" if nothing.

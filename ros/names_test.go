@@ -84,3 +84,18 @@ func TestHiddenAndKinds(t *testing.T) {
 		}
 	}
 }
+
+func TestServiceAndActionTopics(t *testing.T) {
+	if topic := ros.ServiceEventTopic("/add"); ros.ServiceOf(topic) != "/add" {
+		t.Error(topic)
+	}
+	topics := ros.ActionTopics("/x/fib")
+	if len(topics) != 5 {
+		t.Errorf("%v", topics)
+	}
+	for _, topic := range topics {
+		if ros.ActionOf(topic) != "/x/fib" {
+			t.Error(topic)
+		}
+	}
+}

@@ -14,6 +14,9 @@ type playFlags struct {
 	rate                  float64
 	loop, startPaused     bool
 	topics, excludeTopics []string
+	services, actions     []string
+	excludeServices       []string
+	excludeActions        []string
 	regex, excludeRegex   string
 	remap                 []string
 	startOffset, delay    secondsValue
@@ -34,8 +37,11 @@ func newPlay(a *app) *cobra.Command {
 		Use:   "play BAG",
 		Short: "Publish a bag with its own timing and quality of service",
 		Long: `Publish the messages of a bag with the timing and the quality of service they were recorded with. BAG is a bag
-directory or a single storage file; it goes before the list flags (--topics, --exclude-topics, --remap), which take every
-word up to the next flag.
+directory or a single storage file; it goes before the list flags (--topics, --exclude-topics, --remap, …), which take
+every word up to the next flag.
+
+Topics, the events of services and the topics of actions are chosen independently of each other, as in ros2 bag:
+--topics /a plays /a and, unless --services, --actions or --regex say otherwise, all services and actions.
 
 Topics that have a live publisher elsewhere are named and play refuses, unless --allow-live is given.
 
@@ -56,10 +62,14 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	fs.StringVar(&f.configFile, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
 	fs.Float64VarP(&f.rate, "rate", "r", 1, "how fast: `FACTOR`, 1 = as recorded")
 	switchFlag(fs, &f.loop, "loop", "l", "begin again at the end")
-	listFlag(fs, &f.topics, "topics", "", "`TOPIC...` to play (default all)", true)
+	listFlag(fs, &f.topics, "topics", "", "`TOPIC...` to play, of the topics (default all)", true)
+	listFlag(fs, &f.services, "services", "", "`SERVICE...` whose events to play, of the services (default all)", true)
+	listFlag(fs, &f.actions, "actions", "", "`ACTION...` to play, of the actions (default all)", true)
 	listFlag(fs, &f.excludeTopics, "exclude-topics", "", "`TOPIC...` to leave out", true)
-	fs.StringVarP(&f.regex, "regex", "e", "", "play topics whose whole name this ECMAScript regular expression, `RE`, matches")
-	fs.StringVarP(&f.excludeRegex, "exclude-regex", "x", "", "leave out topics whose whole name `RE` matches")
+	listFlag(fs, &f.excludeServices, "exclude-services", "", "`SERVICE...` to leave out", true)
+	listFlag(fs, &f.excludeActions, "exclude-actions", "", "`ACTION...` to leave out", true)
+	fs.StringVarP(&f.regex, "regex", "e", "", "play what is named and what has a name that this ECMAScript regular expression, `RE`, matches whole")
+	fs.StringVarP(&f.excludeRegex, "exclude-regex", "x", "", "leave out what has a name that `RE` matches whole")
 	listFlag(fs, &f.remap, "remap", "m", "`OLD:=NEW...` topic names", false)
 	fs.Var(&f.startOffset, "start-offset", "begin this long after the start of the bag")
 	fs.VarP(&f.delay, "delay", "d", "wait this long before the first message")

@@ -47,7 +47,7 @@ func runPlay(a *app, f *playFlags) error {
 	res, err := play(a, p, stop.ctx, !f.noKeyboard)
 	if err != nil {
 		if errors.Is(err, player.ErrLive) {
-			err = fmt.Errorf("%w (--remap, --exclude-topics, --allow-live)", err)
+			err = fmt.Errorf("%w (--remap, --exclude-topics, --exclude-services, --exclude-actions, --allow-live)", err)
 		}
 		return err
 	}
@@ -112,7 +112,8 @@ func (f *playFlags) options() (o player.Options, config map[string]any, err erro
 	if err != nil {
 		return o, nil, usageError("play: --playback-duration: %w", err)
 	}
-	o = player.Options{Rate: f.rate, Loop: f.loop, Topics: f.topics, ExcludeTopics: f.excludeTopics, Regex: f.regex, ExcludeRegex: f.excludeRegex,
+	o = player.Options{Rate: f.rate, Loop: f.loop, Topics: f.topics, Services: f.services, Actions: f.actions, ExcludeTopics: f.excludeTopics,
+		ExcludeServices: f.excludeServices, ExcludeActions: f.excludeActions, Regex: f.regex, ExcludeRegex: f.excludeRegex,
 		Remap: f.remap, StartOffset: time.Duration(f.startOffset), PlaybackDuration: duration, Delay: time.Duration(f.delay),
 		ReadAhead: f.readAhead, WaitAcked: time.Duration(f.waitAcked) * time.Millisecond, StartPaused: f.startPaused, AllowLive: f.allowLive}
 	if f.waitAcked < 0 {

@@ -63,14 +63,23 @@ func TestPlay(t *testing.T) {
 	base := []string{"--domain-id", strconv.Itoa(domain), "--localhost"}
 
 	l := listen(t, domain, "/heard", "std_msgs/msg/String")
-	r := cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/chatter", "/imu", "-m", "/chatter:=/heard", "--wait-for-all-acked", "2000"}, base...)...)
+	r := cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/chatter", "/imu", "--services", "/none", "--exclude-actions", "/fib", "-m", "/chatter:=/heard", "--wait-for-all-acked", "2000"}, base...)...)
 	if r.code != 0 || !strings.Contains(r.out, "Played 4 messages") || !strings.Contains(r.out, "/heard (from /chatter)") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
 	}
 	checkPlain(t, r)
 	l.await(t, 3)
+	if !strings.Contains(r.errOut, "service '/none' is not in the bag") {
+		t.Errorf("%s", r.errOut)
+	}
 
-	r = cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/nobody"}, base...)...)
+	// The classes that nothing is named of are played whole.
+	r = cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/chatter", "--exclude-services", "/add"}, base...)...)
+	if r.code != 0 || !strings.Contains(r.out, "Played 5 messages") || !strings.Contains(r.out, "/fib/_action/status") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+
+	r = cli(nil, append([]string{"play", dir, "-r", "20", "--topics", "/nobody", "-x", ".*_(service_event|action).*"}, base...)...)
 	if r.code != 1 || !strings.Contains(r.errOut, "no topic to play") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
 	}

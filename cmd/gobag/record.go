@@ -10,9 +10,13 @@ import (
 type recordFlags struct {
 	output, storage, preset, configFile string
 	all, allTopics                      bool
-	topics, topicTypes                  []string
+	allServices, allActions             bool
+	topics, services, actions           []string
+	topicTypes                          []string
 	regex, excludeRegex                 string
 	excludeTopics, excludeTopicTypes    []string
+	excludeServices, excludeActions     []string
+	msgPath                             []string
 	includeHidden, includeUnpublished   bool
 	noDiscovery                         bool
 	polling                             millisValue
@@ -36,9 +40,13 @@ func newRecord(a *app) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record [TOPIC…]",
-		Short: "Record topics into a bag",
-		Long: `Record topics into a bag until Ctrl-C, SIGTERM or a limit. At least one of -a, --all-topics, --topics, --topic-types,
---regex or a positional topic is needed.
+		Short: "Record topics, services and actions into a bag",
+		Long: `Record topics, services and actions into a bag until Ctrl-C, SIGTERM or a limit. At least one of -a, --all-topics,
+--all-services, --all-actions, --topics, --services, --actions, --topic-types, --regex or a positional topic is needed.
+
+A service is recorded by the events of its introspection, which must be switched on in its client or server; an action
+by its feedback, its status and the events of its three services. Topics, services and actions are chosen independently
+of each other; exclusions win.
 
 A full queue never blocks a publisher: the largest topics by bandwidth give way first, --priority orders the rest, and
 every message that is not in the bag is counted: lost on the wire, at the queue, or by the storage. The table at the end
@@ -47,11 +55,15 @@ shows it, and the bag keeps it.
 List flags take several words, commas or repetition: --topics /a /b, --topics /a,/b, --topics /a --topics /b.
 Times are seconds ("30", "1.5") or have a unit ("500ms", "5m"); sizes are bytes or have a unit ("100MB", "1GiB").
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no message came, 4 the disk fell below
+The definitions of message types go into the bag: from --msg-path, $AMENT_PREFIX_PATH, /opt/ros, ./install or a built-in
+table, else from the node that publishes the type. Unknown types are recorded all the same.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no message came, 4 the disk fell below
 --min-free-space.`,
 		Example: `  gobag record -a
   gobag record /scan /tf -o run1
   gobag record --topics /camera/image_raw /imu/data -b 1GB --priority /imu/data=10
+  gobag record --services /add_two_ints --actions /navigate_to_pose --topics /tf
   gobag record -e '^/robot1/' -x '/debug' --duration 60`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			f.topics = append(f.topics, words...)
@@ -61,13 +73,19 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no mess
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	switchFlag(fs, &f.all, "all", "a", "record all topics, service events and actions, hidden ones excepted")
+	switchFlag(fs, &f.all, "all", "a", "record all topics, services and actions, hidden ones excepted")
 	switchFlag(fs, &f.allTopics, "all-topics", "", "record all topics")
+	switchFlag(fs, &f.allServices, "all-services", "", "record all services that have introspection switched on")
+	switchFlag(fs, &f.allActions, "all-actions", "", "record all actions")
 	listFlag(fs, &f.topics, "topics", "", "`TOPIC...` to record", true)
-	fs.StringVarP(&f.regex, "regex", "e", "", "record names in which this ECMAScript regular expression, `RE`, is found")
-	fs.StringVarP(&f.excludeRegex, "exclude-regex", "x", "", "leave out names in which `RE` is found")
-	listFlag(fs, &f.excludeTopics, "exclude-topics", "", "`TOPIC...` to leave out", true)
+	listFlag(fs, &f.services, "services", "", "`SERVICE...` to record", true)
+	listFlag(fs, &f.actions, "actions", "", "`ACTION...` to record", true)
 	listFlag(fs, &f.topicTypes, "topic-types", "", "record every topic of these types, `TYPE...`", true)
+	fs.StringVarP(&f.regex, "regex", "e", "", "record what has a name in which this ECMAScript regular expression, `RE`, is found;\nwhere --all-… takes everything it has no effect")
+	fs.StringVarP(&f.excludeRegex, "exclude-regex", "x", "", "leave out what has a name in which `RE` is found")
+	listFlag(fs, &f.excludeTopics, "exclude-topics", "", "`TOPIC...` to leave out", true)
+	listFlag(fs, &f.excludeServices, "exclude-services", "", "`SERVICE...` to leave out", true)
+	listFlag(fs, &f.excludeActions, "exclude-actions", "", "`ACTION...` to leave out", true)
 	listFlag(fs, &f.excludeTopicTypes, "exclude-topic-types", "", "leave out topics of these types, `TYPE...`", true)
 	switchFlag(fs, &f.includeHidden, "include-hidden-topics", "", "also topics with a name part that starts with '_'")
 	switchFlag(fs, &f.includeUnpublished, "include-unpublished-topics", "", "also topics that have only subscribers")
@@ -92,6 +110,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 a named topic never appeared or no mess
 	fs.Uint64Var(&f.maxMessages, "max-messages", 0, "stop after `N` messages")
 	fs.Var(&f.minFreeSpace, "min-free-space", "stop when the disk has less left, 0 = never (default the larger of 500 MB and 2 %)")
 
+	listFlag(fs, &f.msgPath, "msg-path", "", "look for message definitions here first, `DIR...`: an install prefix, workspace or folder of packages", true)
 	fs.StringVar(&f.qosFile, "qos-profile-overrides-path", "", "YAML `FILE`: topic to QoS profile")
 	f.node.define(fs, "gobag_recorder")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/recorder"
 	"github.com/gobag/gobag/ros"
@@ -18,8 +19,10 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	o := recorder.Options{
 		Output: f.output, Storage: f.storage, Preset: f.preset, MaxBagSize: int64(f.maxBagSize),
 		MaxBagDuration: time.Duration(f.maxBagDuration), SyncInterval: time.Duration(f.syncInterval),
-		CustomData: parsePairs(f.customData), All: f.all || f.allTopics, Topics: f.topics, Regex: f.regex, ExcludeRegex: f.excludeRegex,
-		ExcludeTopics: f.excludeTopics, TopicTypes: f.topicTypes, ExcludeTopicTypes: f.excludeTopicTypes,
+		CustomData: parsePairs(f.customData), All: f.all, AllTopics: f.allTopics, AllServices: f.allServices, AllActions: f.allActions,
+		Topics: f.topics, Services: f.services, Actions: f.actions, TopicTypes: f.topicTypes, Regex: f.regex, ExcludeRegex: f.excludeRegex,
+		ExcludeTopics: f.excludeTopics, ExcludeServices: f.excludeServices, ExcludeActions: f.excludeActions,
+		ExcludeTopicTypes: f.excludeTopicTypes, MsgPath: f.msgPath,
 		IncludeHidden: f.includeHidden, IncludeUnpublished: f.includeUnpublished, NoDiscovery: f.noDiscovery,
 		PollingInterval: time.Duration(f.polling), MaxCacheSize: int64(f.maxCacheSize), Duration: time.Duration(f.duration),
 		MaxMessages: f.maxMessages, MinFreeSpace: int64(f.minFreeSpace),
@@ -27,8 +30,11 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if f.minFreeSet && f.minFreeSpace == 0 {
 		o.MinFreeSpace = -1 // 0 was asked for: no limit
 	}
-	if !o.All && len(o.Topics) == 0 && o.Regex == "" && len(o.TopicTypes) == 0 {
-		return o, usageError("record: nothing to record: name topics, or give -a, --regex or --topic-types")
+	if err := f.checkSelection(); err != nil {
+		return o, err
+	}
+	if err := (msg.Options{Dirs: o.MsgPath}).Validate(); err != nil {
+		return o, usageError("record: --msg-path: %w", err)
 	}
 	if f.serialization != "" && f.serialization != "cdr" {
 		return o, usageError("record: --serialization-format %q: messages are stored as they come off the wire, which is cdr", f.serialization)
@@ -69,6 +75,34 @@ func (f *recordFlags) options() (recorder.Options, error) {
 		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)
 	}
 	return o, nil
+}
+
+// checkSelection says in terms of flags what package recorder would refuse: nothing chosen, or an exclusion from nothing.
+// The rules are rosbag2's.
+func (f *recordFlags) checkSelection() error {
+	topics := f.all || f.allTopics || f.regex != "" || len(f.topicTypes) > 0
+	services, actions := f.all || f.allServices || f.regex != "", f.all || f.allActions || f.regex != ""
+	any := topics || services || actions
+	if !any && len(f.topics)+len(f.services)+len(f.actions) == 0 {
+		return usageError("record: nothing to record: name topics, services or actions, or give -a, --all-topics, --all-services, --all-actions, --regex or --topic-types")
+	}
+	for _, x := range []struct {
+		flag    string
+		given   bool
+		allowed bool
+		need    string
+	}{
+		{"exclude-regex", f.excludeRegex != "", any, "-a, --all-topics, --all-services, --all-actions, --topic-types or --regex"},
+		{"exclude-topics", len(f.excludeTopics) > 0, topics, "-a, --all-topics, --topic-types or --regex"},
+		{"exclude-topic-types", len(f.excludeTopicTypes) > 0, any, "-a, --all-topics, --all-services, --all-actions, --topic-types or --regex"},
+		{"exclude-services", len(f.excludeServices) > 0, services, "-a, --all-services or --regex"},
+		{"exclude-actions", len(f.excludeActions) > 0, actions, "-a, --all-actions or --regex"},
+	} {
+		if x.given && !x.allowed {
+			return usageError("record: --%s needs something to exclude from: %s", x.flag, x.need)
+		}
+	}
+	return nil
 }
 
 // What limitMemory allows beside the cache and the format's buffers.

@@ -32,7 +32,7 @@ func recordStatus(s recorder.Snapshot) string {
 		fmt.Fprintf(&b, ", free %s", fileSize(s.FreeBytes))
 	}
 	if n := len(s.Missing); n > 0 {
-		fmt.Fprintf(&b, " | %s missing", plural(uint64(n), "topic"))
+		fmt.Fprintf(&b, " | %d missing", n)
 	}
 	return b.String()
 }
@@ -71,8 +71,8 @@ func recordReport(r recorder.Result) string {
 	if len(r.Topics) > 0 {
 		b.WriteString("\n" + ledgerTable(r.Topics))
 	}
-	for _, name := range r.Missing {
-		fmt.Fprintf(&b, "%s never appeared\n", printable(name))
+	for _, w := range r.Missing {
+		fmt.Fprintf(&b, "%s never appeared\n", printable(w.String()))
 	}
 	for _, s := range r.ClockSteps {
 		fmt.Fprintf(&b, "The wall clock was set by %+.3f s after %.1f s of recording.\n", float64(s.After-s.Before)/1e9, s.Monotonic.Seconds())

@@ -269,7 +269,15 @@ func TestRecordLimits(t *testing.T) {
 	t.Run("one missing", func(t *testing.T) {
 		d := dir()
 		r := cli(nil, append([]string{"record", "/chatter", "/never", "-o", d, "--duration", "1"}, base...)...)
-		if r.code != 3 || !strings.Contains(r.errOut, "/never") || !strings.Contains(r.out, "/never never appeared") || counts(t, d)["/chatter"] == 0 {
+		if r.code != 3 || !strings.Contains(r.errOut, "/never") || !strings.Contains(r.out, "topic '/never' never appeared") || counts(t, d)["/chatter"] == 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+		}
+	})
+	t.Run("a service and an action missing", func(t *testing.T) {
+		d := dir()
+		r := cli(nil, append([]string{"record", "/chatter", "--services", "/add", "--actions", "fib", "-o", d, "--duration", "6"}, base...)...)
+		if r.code != 3 || !strings.Contains(r.errOut, "service '/add', action '/fib' have not appeared yet") ||
+			!strings.Contains(r.out, "service '/add' never appeared\naction '/fib' never appeared\n") || counts(t, d)["/chatter"] == 0 {
 			t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
 		}
 	})
@@ -314,7 +322,7 @@ func TestRecordLimits(t *testing.T) {
 
 // TestRecordError: each cause has its exit code, alone and joined.
 func TestRecordError(t *testing.T) {
-	missing := &recorder.MissingTopicsError{Topics: []string{"/a"}}
+	missing := &recorder.MissingTopicsError{Missing: []recorder.Wanted{{Kind: "topic", Name: "/a"}}}
 	for _, c := range []struct {
 		err  error
 		code int
@@ -343,8 +351,8 @@ func TestStatusLine(t *testing.T) {
 	if got, want := recordStatus(s), "01:01:01 | 1234/s, 45.6 MB/s | 99 recorded | lost 0 | queue 50 % | bag 5.0 MiB, free 7.0 GiB"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	s.Lost.Wire, s.Lost.Queue, s.Stalled, s.Missing, s.State = 1, 2, 4*time.Second, []string{"/a"}, recorder.StateStopping
-	if got, want := recordStatus(s), "stopping | 01:01:01 | 1234/s, 45.6 MB/s | 99 recorded | LOST wire 1 queue 2 storage 0 | DISK SILENT 4 s | queue 50 % | bag 5.0 MiB, free 7.0 GiB | 1 topic missing"; got != want {
+	s.Lost.Wire, s.Lost.Queue, s.Stalled, s.Missing, s.State = 1, 2, 4*time.Second, []recorder.Wanted{{Kind: "topic", Name: "/a"}}, recorder.StateStopping
+	if got, want := recordStatus(s), "stopping | 01:01:01 | 1234/s, 45.6 MB/s | 99 recorded | LOST wire 1 queue 2 storage 0 | DISK SILENT 4 s | queue 50 % | bag 5.0 MiB, free 7.0 GiB | 1 missing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

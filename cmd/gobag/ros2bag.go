@@ -12,10 +12,10 @@ import (
 // ros2bagFlags are flags of `ros2 bag` (0.34) that have no counterpart here yet, by verb. Who types one is told so, and
 // not that it does not exist.
 var ros2bagFlags = map[string]string{
-	"record": "all-services all-actions services actions exclude-services exclude-actions static-topics-path ignore-leaf-topics max-bag-files " +
+	"record": "static-topics-path ignore-leaf-topics max-bag-files " +
 		"max-cache-duration snapshot-mode repeat-transient-local repeat-all-transient-local start-paused use-sim-time stats_max_publishing_rate " +
 		"compression-mode compression-format compression-queue-size compression-threads compression-threads-priority",
-	"play": "input services actions exclude-services exclude-actions clock clock-topics clock-topics-all playback-until-sec playback-until-nsec " +
+	"play": "input clock clock-topics clock-topics-all playback-until-sec playback-until-nsec " +
 		"disable-loan-message publish-service-requests send-actions-as-client service-requests-source message-order progress-bar-update-rate progress-bar-separation-lines",
 }
 

@@ -19,6 +19,7 @@ type Node struct {
 	// Under net.mu.
 	endpoints uint64 // created so far
 	closed    bool
+	types     TypeServer // nil: nobody answers
 	pubs      []*publisher
 	subs      []*subscription
 }
