@@ -36,7 +36,7 @@ var table = map[string]rule{
 	"rtps": {own: []string{"rtps/wire", "cdr"}, third: []string{"golang.org/x/net", "golang.org/x/sys"},
 		test: []string{"internal/netsim"}},
 	"ros":          {},
-	"ros/ros2":     {own: []string{"ros", "rtps", "rtps/wire", "cdr", "msg"}, test: []string{"ros/rostest", "ros/nodetest"}},
+	"ros/ros2":     {own: []string{"ros", "rtps", "rtps/wire", "cdr", "msg"}, test: []string{"ros/rostest", "ros/nodetest", "internal/netsim"}},
 	"ros/rostest":  {own: []string{"ros"}, test: []string{"ros/nodetest"}},
 	"ros/nodetest": {own: []string{"ros"}},
 	"recorder": {own: []string{"bag", "plugin", "ros", "cdr", "msg", "internal/ecmare", "internal/fsx"},

@@ -1,6 +1,7 @@
 package ros2
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -20,6 +21,8 @@ type observer struct {
 	t         *testing.T
 	endpoints map[rtps.GUID]rtps.Endpoint
 	infos     map[rtps.GUID][][]byte // payloads by writer, of every writer that may be one of ros_discovery_info
+	userData  map[wire.Prefix][]byte // of participants
+	vendor    map[wire.Prefix]wire.VendorID
 }
 
 func (o *observer) Data(ctx *wire.Context, d *wire.Data) {
@@ -27,7 +30,15 @@ func (o *observer) Data(ctx *wire.Context, d *wire.Data) {
 		return
 	}
 	g := wire.MakeGUID(ctx.Source, d.Writer)
+	o.vendor[ctx.Source] = ctx.Vendor
 	switch d.Writer {
+	case wire.EntitySPDPWriter:
+		p, err := wire.ParseParticipant(d.Payload, &d.InlineQoS, ctx.Vendor)
+		if err != nil {
+			o.t.Errorf("participant: %v", err)
+			return
+		}
+		o.userData[p.GUID.Prefix()] = p.UserData
 	case wire.EntityPubWriter, wire.EntitySubWriter:
 		e, err := wire.ParseEndpoint(d.Payload, &d.InlineQoS, ctx.Vendor, d.Writer == wire.EntityPubWriter)
 		if err != nil {
@@ -65,10 +76,10 @@ func captures(t *testing.T) []string {
 }
 
 func TestCaptures(t *testing.T) {
-	hashed, named := 0, 0
+	hashed, named, rebuilt, understood := 0, 0, 0, 0
 	for _, file := range captures(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pcap"), func(t *testing.T) {
-			o := &observer{t: t, endpoints: map[rtps.GUID]rtps.Endpoint{}, infos: map[rtps.GUID][][]byte{}}
+			o := &observer{t: t, endpoints: map[rtps.GUID]rtps.Endpoint{}, infos: map[rtps.GUID][][]byte{}, userData: map[wire.Prefix][]byte{}, vendor: map[wire.Prefix]wire.VendorID{}}
 			for _, b := range datagrams(t, file) {
 				_ = wire.Decode(b, o) // captures contain what is not RTPS as well
 			}
@@ -76,6 +87,12 @@ func TestCaptures(t *testing.T) {
 			var list []rtps.Endpoint
 			for g, e := range o.endpoints {
 				list = append(list, e)
+				if e.Topic == infoTopic && !e.Writer {
+					if got := infoIDs(e.UserData, o.userData[g.Prefix()]); got != 16 {
+						t.Errorf("a reader of %s with user data %q (participant %q) is taken for one of %d-byte ids", infoTopic, e.UserData, o.userData[g.Prefix()], got)
+					}
+					understood++
+				}
 				if e.Topic != infoTopic || !e.Writer {
 					continue
 				}
@@ -87,6 +104,27 @@ func TestCaptures(t *testing.T) {
 					if names.take(g.Prefix(), payload); names.version() == before {
 						t.Errorf("%s of %d bytes was not understood", infoTopic, len(payload))
 					}
+					// What we would send of the same nodes are the same bytes, but for padding, in which Fast DDS leaves what was
+					// there.
+					participant, nodes, err := parseInfo(payload)
+					if err != nil {
+						t.Fatal(err)
+					}
+					own := encodeInfo(16, participant, nodes)
+					if o.vendor[g.Prefix()] == wire.VendorFast {
+						for i, b := range appendInfoPadded(le, 16, participant, nodes, 0xff) {
+							if i < len(payload) && own[i] == 0 && b == 0xff {
+								payload[i] = 0
+							}
+						}
+					}
+					if rest, ok := bytes.CutPrefix(payload, own); !ok || len(bytes.Trim(rest, "\x00")) > 0 || len(rest) > 3 {
+						t.Errorf("%s was\n%x, we would send\n%x", infoTopic, payload, own)
+					}
+					if participant != wire.MakeGUID(g.Prefix(), wire.EntityParticipant) {
+						t.Errorf("%s is of participant %v, its writer is %v", infoTopic, participant, g)
+					}
+					rebuilt++
 				}
 			}
 			byEndpoint, _ := names.snapshot()
@@ -116,9 +154,10 @@ func TestCaptures(t *testing.T) {
 			}
 		})
 	}
-	if hashed == 0 || named == 0 {
-		t.Errorf("%d endpoints with a hash, %d with a node", hashed, named)
+	if hashed == 0 || named == 0 || rebuilt == 0 || understood == 0 {
+		t.Errorf("%d endpoints with a hash, %d with a node, %d samples made again, %d readers' forms known", hashed, named, rebuilt, understood)
 	}
+	t.Logf("%d endpoints with a hash, %d with a node, %d samples made again, %d readers' forms known", hashed, named, rebuilt, understood)
 }
 
 // datagrams reads the UDP payloads of a little-endian pcap file of Ethernet frames.

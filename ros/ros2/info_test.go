@@ -11,13 +11,18 @@ import (
 
 // appendInfo encodes a ParticipantEntitiesInfo by hand, with ids of so many bytes.
 func appendInfo(order binary.AppendByteOrder, idSize int, participant rtps.GUID, nodes []nodeEntities) []byte {
+	return appendInfoPadded(order, idSize, participant, nodes, 0)
+}
+
+// appendInfoPadded is appendInfo with that byte where values are aligned.
+func appendInfoPadded(order binary.AppendByteOrder, idSize int, participant rtps.GUID, nodes []nodeEntities, pad byte) []byte {
 	b := []byte{0, 0, 0, 0}
 	if order == binary.AppendByteOrder(binary.LittleEndian) {
 		b[1] = 1
 	}
 	align := func() {
 		for len(b)%4 != 0 {
-			b = append(b, 0)
+			b = append(b, pad)
 		}
 	}
 	u32 := func(n int) { align(); b = order.AppendUint32(b, uint32(n)) }
