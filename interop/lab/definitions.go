@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gobag/gobag/msg"
 )
@@ -154,4 +155,24 @@ func WriteDefinitions(dir string, files map[string]string, types ...string) (Def
 		}
 	}
 	return d, os.WriteFile(filepath.Join(dir, "index"), []byte(index.String()), 0o666)
+}
+
+// Ask asks the node behind the publisher of a topic for the definition of its type, with gobag's client, and returns the
+// event: "answer" or "refused" (see probe/ask.go).
+func (n *Net) Ask(topic string, options ...string) (Event, error) {
+	args, err := Own.command("ask")
+	if err != nil {
+		return nil, err
+	}
+	p, err := n.Start(nil, append(append(args, "-topic", topic), options...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Wait(60 * time.Second); err != nil {
+		return nil, err
+	}
+	for _, e := range append(p.Events("answer"), p.Events("refused")...) {
+		return e, nil
+	}
+	return nil, fmt.Errorf("probe ask: no answer in %q", p.Stdout())
 }

@@ -30,6 +30,7 @@ func (n *Net) WatchNodes(v Vendor, name string) (*Proc, error) {
 // node claims and that is not there has the name "?".
 type Node struct {
 	Name          string
+	Participant   string // the prefix of its ids, in hexadecimal
 	Reads, Writes []string
 }
 
@@ -60,7 +61,7 @@ func Nodes(watcher *Proc) map[string]Node {
 		for _, v := range nodes {
 			m, _ := v.(map[string]any)
 			name, _ := m["name"].(string)
-			all[name] = Node{Name: name, Reads: namesOf(m["readers"], topics), Writes: namesOf(m["writers"], topics)}
+			all[name] = Node{Name: name, Participant: prefix, Reads: namesOf(m["readers"], topics), Writes: namesOf(m["writers"], topics)}
 		}
 	}
 	return all

@@ -20,7 +20,8 @@ type Submessage struct {
 	Count          uint32
 	Final          bool
 	Liveliness     bool
-	Size           int // DATA, DATA_FRAG: bytes of payload
+	Size           int         // DATA, DATA_FRAG: bytes of payload
+	Dest           wire.Prefix // DATA, DATA_FRAG: whom it is for; zero = anyone
 }
 
 // Packet is a UDP datagram on its way through a relay. It is valid during the call only.
@@ -33,7 +34,9 @@ type Packet struct {
 	Prefix     wire.Prefix // of the sender
 	Payload    []byte      // of UDP
 	Submessage []Submessage
-	Fragmented bool // an IP fragment: nothing below is known
+	Fragmented bool   // an IP fragment; the first one of a datagram has ports and the beginning of Payload, the others have neither
+	First      bool   // the first or only frame of its datagram
+	ID         uint16 // of the IP header: the same in all fragments of a datagram
 
 	frame   []byte
 	ip      int // where the IP header begins
@@ -58,6 +61,7 @@ func (p *Packet) parse(frame []byte, fromA bool) bool {
 	*p = Packet{FromA: fromA, frame: frame, ip: etherHeader, udp: etherHeader + head, decoder: p.decoder, Submessage: p.Submessage[:0]}
 	from, to := netip.AddrFrom4([4]byte(ip[12:16])), netip.AddrFrom4([4]byte(ip[16:20]))
 	offset := binary.BigEndian.Uint16(ip[6:])
+	p.ID, p.First = binary.BigEndian.Uint16(ip[4:]), offset&0x1fff == 0
 	if offset&0x1fff != 0 { // not the first fragment
 		p.From, p.To, p.Fragmented = netip.AddrPortFrom(from, 0), netip.AddrPortFrom(to, 0), true
 		return true
@@ -127,13 +131,13 @@ type collector Packet
 
 func (c *collector) add(s Submessage) { c.Submessage = append(c.Submessage, s) }
 
-func (c *collector) Data(_ *wire.Context, d *wire.Data) {
-	c.add(Submessage{Kind: "DATA", Reader: d.Reader, Writer: d.Writer, Seq: d.Seq, Size: len(d.Payload)})
+func (c *collector) Data(ctx *wire.Context, d *wire.Data) {
+	c.add(Submessage{Kind: "DATA", Reader: d.Reader, Writer: d.Writer, Seq: d.Seq, Size: len(d.Payload), Dest: ctx.Dest})
 }
 
-func (c *collector) DataFrag(_ *wire.Context, d *wire.DataFrag) {
+func (c *collector) DataFrag(ctx *wire.Context, d *wire.DataFrag) {
 	c.add(Submessage{Kind: "DATA_FRAG", Reader: d.Reader, Writer: d.Writer, Seq: d.Seq, First: int64(d.First), Fragments: int(d.Count),
-		Size: len(d.Payload)})
+		Size: len(d.Payload), Dest: ctx.Dest})
 }
 
 func (c *collector) AckNack(_ *wire.Context, a *wire.AckNack) {

@@ -90,7 +90,9 @@ int main(int argc, char **argv) {
   dds_entity_t info = must(dds_create_reader(participant, topic, q, NULL), "graph reader");
   dds_delete_qos(q);
   graph_say();
-  printf("{\"event\":\"ready\",\"mono_ns\":%lld}\n", (long long)mono_ns());
+  dds_guid_t own;
+  must(dds_get_guid(participant, &own), "guid");
+  nodes_ready(own.v);
 
   int64_t until = seconds > 0 ? mono_ns() + (int64_t)(seconds * 1e9) : INT64_MAX;
   while (!stopping && mono_ns() < until) {

@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
   fa_graph_say();
   {
     std::lock_guard<std::mutex> hold(printing);
-    printf("{\"event\":\"ready\",\"mono_ns\":%lld}\n", (long long)mono_ns());
+    nodes_ready(id(participant->guid()).v);
   }
 
   int64_t until = seconds > 0 ? mono_ns() + (int64_t)(seconds * 1e9) : INT64_MAX;

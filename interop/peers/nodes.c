@@ -15,6 +15,12 @@ static void print_text(const void *text, size_t n) {
   }
 }
 
+void nodes_ready(const uint8_t id[16]) {
+  printf("{\"event\":\"ready\",\"id\":\"");
+  print_id(id);
+  printf("\"}\n");
+}
+
 void nodes_participant(const uint8_t id[16], bool alive, const void *user_data, size_t n) {
   printf("{\"event\":\"participant\",\"id\":\"");
   print_id(id);

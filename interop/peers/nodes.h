@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+// nodes_ready says that the node is there, and the id of its participant: {"event":"ready","id":…}
+void nodes_ready(const uint8_t id[16]);
+
 void nodes_participant(const uint8_t id[16], bool alive, const void *user_data, size_t n);
 void nodes_endpoint(const uint8_t id[16], bool alive, bool writer, const char *topic, const char *type, const void *user_data,
                     size_t n);

@@ -46,6 +46,9 @@ func ask(ctx context.Context, args []string, domain int) error {
 		*hash = pub.Topic.TypeHash
 	}
 	sources, err := n.DescribeType(ctx, pub.ID, *typ, *hash)
+	if p, err := publisherOf(ctx, n.Graph(), *topic); err == nil { // by now its node may be known
+		pub = p
+	}
 	event := map[string]any{"event": "answer", "type": *typ, "hash": *hash, "node": pub.Node, "sources": sources}
 	if err != nil {
 		event = map[string]any{"event": "refused", "reason": err.Error()}
