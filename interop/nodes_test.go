@@ -152,7 +152,7 @@ func TestNodeFormsStayApart(t *testing.T) {
 			}
 			isHumble, known := humble[hex.EncodeToString(m.Dest[:])]
 			if !known || isHashed == isHumble {
-				t.Errorf("form with hash %v sent to %x, which is of Humble: %v (known: %v)", isHashed, m.Dest, isHumble, known)
+				t.Errorf("form with hash %v sent to %v, which is of Humble: %v (known: %v)", isHashed, m.Dest, isHumble, known)
 			}
 			sent[isHumble]++
 		}

@@ -73,7 +73,10 @@ func Peer(name string) (string, error) {
 }
 
 // NodeReader returns the command line of the JavaScript bag reader.
-func NodeReader() ([]string, error) {
+func NodeReader() ([]string, error) { return NodeScript("read.js") }
+
+// NodeScript returns the command line of a script of interop/node.
+func NodeScript(name string) ([]string, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
@@ -86,7 +89,7 @@ func NodeReader() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{node, filepath.Join(dir, "read.js")}, nil
+	return []string{node, filepath.Join(dir, name)}, nil
 }
 
 // Tool returns the path of an installed program.

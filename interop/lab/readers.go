@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,6 +152,51 @@ func ReadNode(dir string) ([]Line, error) {
 	}, 5)
 	sortLines(all)
 	return all, err
+}
+
+// StoredDefinition is a row of the table message_definitions of a bag in sqlite3.
+type StoredDefinition struct {
+	Type     string `json:"topic_type"`
+	Encoding string `json:"encoding"`
+	Text     string `json:"encoded_message_definition"`
+	Hash     string `json:"type_description_hash"`
+}
+
+// DecodedMessage is a message that was decoded with the definition in its bag.
+type DecodedMessage[T any] struct {
+	Stamp int64 `json:"stamp,string"` // ns
+	Value T     `json:"value"`
+}
+
+// DecodeNode reads the messages of a topic with @foxglove/rosmsg2-serialization, which knows nothing of the type but the
+// definition that the bag holds. It fails where the bag holds none.
+func DecodeNode[T any](dir, topic string) (StoredDefinition, []DecodedMessage[T], error) {
+	var d StoredDefinition
+	command, err := NodeScript("decode.js")
+	if err != nil {
+		return d, nil, err
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(command[0], append(command[1:], dir, topic)...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return d, nil, fmt.Errorf("decode %s of %s with node: %w: %s", topic, dir, err, strings.TrimSpace(stderr.String()))
+	}
+	lines := json.NewDecoder(bytes.NewReader(out))
+	if err := lines.Decode(&d); err != nil {
+		return d, nil, fmt.Errorf("decode %s of %s with node: definition: %w", topic, dir, err)
+	}
+	var all []DecodedMessage[T]
+	for lines.DisallowUnknownFields(); ; {
+		var m DecodedMessage[T]
+		if err := lines.Decode(&m); errors.Is(err, io.EOF) {
+			return d, all, nil
+		} else if err != nil {
+			return d, all, fmt.Errorf("decode %s of %s with node: message %d: %w", topic, dir, len(all), err)
+		}
+		all = append(all, m)
+	}
 }
 
 func scanLines(r io.Reader, parse func([]string) (Line, error), fields int) ([]Line, error) {
