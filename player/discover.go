@@ -101,7 +101,7 @@ func allMatched(g ros.Graph, pubs []*publication) bool {
 				waiting++
 			}
 		}
-		if st := pub.pub.Stats(); st.Matched+len(st.Mismatches) < waiting {
+		if st := pub.publisher().Stats(); st.Matched+len(st.Mismatches) < waiting {
 			return false
 		}
 	}
@@ -121,7 +121,7 @@ func compare(a, b string) int {
 // reportMismatches names subscriptions that cannot receive what is played.
 func (p *Player) reportMismatches(pubs []*publication) {
 	for _, pub := range pubs {
-		for _, m := range pub.pub.Stats().Mismatches {
+		for _, m := range pub.publisher().Stats().Mismatches {
 			p.emit(EventQoS, slog.LevelWarn, pub.from, fmt.Sprintf(
 				"subscription %s to topic '%s' receives nothing: %s; a QoS override of the topic can offer what it asks for", m.ID, pub.Name, m.Reason))
 		}

@@ -36,6 +36,7 @@ func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
 			return err
 		}
 		for _, data := range last {
+			p.learn(pub, data)
 			if err := p.publish(item{pub: pub, data: data}); err != nil {
 				return err
 			}

@@ -149,6 +149,7 @@ func (p *Player) prepare(ctx context.Context) ([]*publication, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.peek(ctx, pubs)
 	graph := p.o.Node.Graph()
 	if p.o.DiscoveryWait > 0 && !settle(ctx, graph, time.Now().Add(p.o.DiscoveryWait)) {
 		return nil, nil
@@ -175,21 +176,14 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	if len(pubs) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	byID := map[plugin.TopicID]*publication{}
-	var ids []plugin.TopicID
-	for _, pub := range pubs {
-		for _, id := range pub.ids {
-			byID[id] = pub
-			ids = append(ids, id)
-		}
-	}
+	byID, ids := index(pubs)
 	asked := ctx // ends when the user wants
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	reading, stopReading := context.WithCancel(ctx)
 	var damage []error
 	ahead := &readAhead{bag: p.o.Bag, query: plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}},
-		loop: p.o.Loop, pubs: byID, buffers: newBuffers(p.o.ReadAheadBytes), items: make(chan item, p.o.ReadAhead)}
+		loop: p.o.Loop, pubs: byID, met: p.learn, buffers: newBuffers(p.o.ReadAheadBytes), items: make(chan item, p.o.ReadAhead)}
 	ahead.damaged = func(err error) {
 		if len(damage) < 10 { // loops meet the same one again
 			damage = append(damage, err)
@@ -304,7 +298,7 @@ func sleepCoarse(ctx context.Context, d time.Duration, changed <-chan struct{}) 
 
 // publish sends one message.
 func (p *Player) publish(it item) error {
-	if err := it.pub.pub.Publish(it.data, time.Now().UnixNano()); err != nil {
+	if err := it.pub.publisher().Publish(it.data, time.Now().UnixNano()); err != nil {
 		return fmt.Errorf("publish on %s: %w", it.pub.Name, err)
 	}
 	it.pub.sent.messages.Add(1)
@@ -355,7 +349,7 @@ func (p *Player) waitAcked(ctx context.Context, pubs []*publication) {
 
 func unacked(pubs []*publication) (n int) {
 	for _, pub := range pubs {
-		n += pub.pub.Stats().Unacked
+		n += pub.publisher().Stats().Unacked
 	}
 	return n
 }
@@ -367,7 +361,7 @@ func (p *Player) result(pubs []*publication, began time.Time) Result {
 	res := Result{Played: p.played.Load(), Bytes: p.bytes.Load(), Loops: p.loops.Load(), Elapsed: time.Since(began),
 		Lateness: p.lateness.summary(), Starved: p.starved.Load(), Skipped: p.skipped}
 	for _, pub := range pubs {
-		st := pub.pub.Stats()
+		st := pub.publisher().Stats()
 		res.Unacked += st.Unacked
 		res.Dropped += st.Dropped
 		res.Topics = append(res.Topics, TopicResult{Topic: pub.Name, From: pub.from, Type: pub.Type,

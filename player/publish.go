@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 )
 
-// cdr is the only serialization that the nodes of this package's callers speak.
-const cdr = "cdr"
+// cdrFormat is the only serialization that the nodes of this package's callers speak.
+const cdrFormat = "cdr"
 
 // publication is a topic being played. Two topics of the bag that are remapped to one name share the publisher.
 type publication struct {
@@ -20,10 +22,33 @@ type publication struct {
 	from string           // name of the first in the bag
 	ros.Topic
 	qos  ros.QoS
-	pub  ros.Publisher
 	sent counter
 
 	messages uint64 // in the bag
+
+	known atomic.Bool // whether xcdr2 is that of its first message, not assumed
+	mu    sync.Mutex
+	xcdr2 bool // how it is announced
+	pub   ros.Publisher
+}
+
+// publisher returns what publishes the topic now.
+func (p *publication) publisher() ros.Publisher {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pub
+}
+
+// index returns the publications by topic of the bag, and those topics.
+func index(pubs []*publication) (byID map[plugin.TopicID]*publication, ids []plugin.TopicID) {
+	byID, ids = map[plugin.TopicID]*publication{}, []plugin.TopicID{}
+	for _, pub := range pubs {
+		for _, id := range pub.ids {
+			byID[id] = pub
+			ids = append(ids, id)
+		}
+	}
+	return byID, ids
 }
 
 // choose decides which topics of the bag are played and how. What is left out is reported.
@@ -39,7 +64,7 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 		if !take {
 			continue
 		}
-		if t.SerializationFormat != "" && t.SerializationFormat != cdr {
+		if t.SerializationFormat != "" && t.SerializationFormat != cdrFormat {
 			p.skip(t.Name, fmt.Sprintf("its serialization format is %q, only cdr can be published", t.SerializationFormat))
 			continue
 		}
@@ -102,7 +127,7 @@ func (p *Player) advertise(pubs []*publication) ([]*publication, error) {
 	var ok []*publication
 	for _, pub := range pubs {
 		var err error
-		if pub.pub, err = p.o.Node.Advertise(pub.Topic, pub.qos); err != nil {
+		if pub.pub, err = p.announce(pub); err != nil {
 			p.skip(pub.from, err.Error())
 			continue
 		}
@@ -117,7 +142,7 @@ func (p *Player) advertise(pubs []*publication) ([]*publication, error) {
 func closeAll(pubs []*publication) error {
 	var errs []error
 	for _, pub := range pubs {
-		if err := pub.pub.Close(); err != nil {
+		if err := pub.publisher().Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close publisher of %s: %w", pub.Name, err))
 		}
 	}

@@ -94,6 +94,42 @@ func TestRecordedQoS(t *testing.T) {
 	})
 }
 
+// What was offered is offered again, so that who asked for it receives the playback too.
+func TestOffersAreKept(t *testing.T) {
+	inBubble(t, func(g *rig) {
+		ts := topics("/a")
+		q := bag.DefaultQoSProfile()
+		q.Deadline, q.Lifespan = 500*time.Millisecond, 3*time.Second
+		q.Liveliness, q.LivelinessLeaseDuration = int(ros.ManualByTopic), time.Second
+		same := q
+		same.History, same.Depth, same.Lifespan = 2, 0, time.Second // these do not count
+		ts[0].OfferedQoS = bag.EncodeQoS([]bag.QoSProfile{q, same}, true)
+		msgs := every(3, 100, 1)
+		r := makeBag(t, ts, msgs)
+		asked := ros.DefaultQoS()
+		asked.Deadline, asked.Liveliness, asked.LivelinessLeaseDuration = time.Second, ros.ManualByTopic, 2*time.Second
+		g.listen("/a", asked)
+		var offered ros.QoS
+		time.AfterFunc(500*time.Millisecond, func() {
+			for _, info := range g.listener.Graph().Topics() {
+				for _, p := range info.Publishers {
+					offered = p.QoS
+				}
+			}
+		})
+		g.play(Options{Bag: r})
+		g.wantData(msgs, 0, 1, 2)
+		want := ros.QoS{History: ros.KeepLast, Depth: 10, Reliability: ros.Reliable, Durability: ros.Volatile, Deadline: 500 * time.Millisecond,
+			Lifespan: 3 * time.Second, Liveliness: ros.ManualByTopic, LivelinessLeaseDuration: time.Second}
+		if offered != want {
+			t.Errorf("offered %+v, want %+v", offered, want)
+		}
+		if g.countEvents(EventQoS, "") != 0 {
+			t.Error(g.events)
+		}
+	})
+}
+
 func TestQoSOverride(t *testing.T) {
 	inBubble(t, func(g *rig) {
 		best := ros.BestAvailableQoS()

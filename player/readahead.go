@@ -25,7 +25,8 @@ type readAhead struct {
 	pubs    map[plugin.TopicID]*publication
 	buffers *buffers
 	items   chan item
-	damaged func(error) // told about every damaged storage
+	met     func(*publication, []byte) // told about every message before it is handed over
+	damaged func(error)                // told about every damaged storage
 
 	err error // valid after items is closed
 }
@@ -77,6 +78,7 @@ func (r *readAhead) pass(ctx context.Context) (n int, err error) {
 		if pub == nil {
 			continue
 		}
+		r.met(pub, m.Data)
 		data, err := r.buffers.get(ctx, len(m.Data))
 		if err != nil {
 			return n, err

@@ -52,6 +52,14 @@ func makeBagIn(t *testing.T, d *faultyReads, ts []plugin.Topic, msgs []msg) *bag
 
 func makeBagWith(t *testing.T, storage string, ts []plugin.Topic, msgs []msg) *bag.Reader {
 	t.Helper()
+	return makeBagOf(t, storage, ts, len(msgs), func(i int) (int, plugin.Message) {
+		return msgs[i].topic, plugin.Message{RecvTime: start + msgs[i].at*ms, Data: msgs[i].data(i)}
+	})
+}
+
+// makeBagOf makes a bag of n messages: at says of each its topic, by index, and the rest.
+func makeBagOf(t *testing.T, storage string, ts []plugin.Topic, n int, at func(i int) (int, plugin.Message)) *bag.Reader {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bag")
 	w, err := bag.Create(context.Background(), dir, bag.WriterOptions{StorageID: storage, SyncInterval: -1})
 	if err != nil {
@@ -63,8 +71,10 @@ func makeBagWith(t *testing.T, storage string, ts []plugin.Topic, msgs []msg) *b
 			t.Fatal(err)
 		}
 	}
-	for i, m := range msgs {
-		if err := w.Write([]plugin.Message{{Topic: ids[m.topic], RecvTime: start + m.at*ms, Data: m.data(i)}}); err != nil {
+	for i := range n {
+		topic, m := at(i)
+		m.Topic = ids[topic]
+		if err := w.Write([]plugin.Message{m}); err != nil {
 			t.Fatal(err)
 		}
 	}

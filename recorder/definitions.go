@@ -203,7 +203,7 @@ func (d *definer) askRound(l *lookup, round int, timeout time.Duration) (def plu
 		if err == nil {
 			return def, nodeName(p), nil
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", nodeName(p), err))
+		errs = append(errs, err)
 	}
 	return def, "", errors.Join(errs...)
 }
@@ -218,17 +218,23 @@ func (d *definer) askNode(p ros.Endpoint, key typeKey, timeout time.Duration) (p
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)
 	defer cancel()
 	sources, err := d.asker.DescribeType(ctx, p.ID, key.typ, key.hash)
-	if errors.Is(err, context.DeadlineExceeded) && d.ctx.Err() == nil {
-		return plugin.Definition{}, fmt.Errorf("no answer within %s", timeout)
-	}
 	if err != nil {
-		return plugin.Definition{}, err
+		return plugin.Definition{}, askedError(err, key.typ, timeout)
 	}
 	def, err := msg.Define(key.typ, key.hash, served(sources))
 	if err != nil {
-		return plugin.Definition{}, fmt.Errorf("what it serves is not used: %w", err)
+		return plugin.Definition{}, fmt.Errorf("what %s serves is not used: %w", nodeName(p), err)
 	}
 	return plugin.Definition{Encoding: def.Encoding, Text: def.Text}, nil
+}
+
+// askedError shortens what a node says of a question that came to nothing.
+func askedError(err error, typ string, timeout time.Duration) error {
+	text := strings.TrimPrefix(err.Error(), "describe "+typ+": ")
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = fmt.Sprintf("%s (asked for %s)", strings.TrimSuffix(text, ": "+context.DeadlineExceeded.Error()), timeout)
+	}
+	return errors.New(text)
 }
 
 // publishers returns one publisher of the type for each node that has any, ordered by endpoint.
@@ -281,7 +287,8 @@ func (d *definer) say(l *lookup, asked error) {
 		return
 	}
 	l.said = true
-	text := fmt.Sprintf("messages of type %s (topic '%s') are recorded without their definition: %v", l.typ, l.topics[0].name, l.localErr)
+	local := strings.TrimPrefix(l.localErr.Error(), msg.ErrNotFound.Error()+": "+l.typ+": ")
+	text := fmt.Sprintf("messages of type %s (topic '%s') are recorded without their definition: %s", l.typ, l.topics[0].name, local)
 	if asked != nil {
 		text += "; " + strings.ReplaceAll(asked.Error(), "\n", "; ")
 	}

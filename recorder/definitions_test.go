@@ -63,7 +63,7 @@ func secretly(hash string) func(*ros.Topic, *ros.QoS) {
 
 // unknown is a machine without any definition.
 func unknown(typ, hash string) (plugin.Definition, error) {
-	return plugin.Definition{}, fmt.Errorf("definition not found: %s", typ)
+	return plugin.Definition{}, fmt.Errorf("%w: %s: not here", msg.ErrNotFound, typ)
 }
 
 // Definitions are looked up once per type and hash; without one the topic is recorded all the same, which is said once
@@ -106,7 +106,7 @@ func TestDefinitions(t *testing.T) {
 		if got := s.topics["/b"].Definition.Text; got != "" {
 			t.Errorf("definition of /b: %q", got)
 		}
-		if n := g.countEvents(EventDefinition, "messages of type my_msgs/msg/Secret (topic '/b') are recorded without their definition: not installed; node /talker: no answer within 2s"); n != 1 {
+		if n := g.countEvents(EventDefinition, "messages of type my_msgs/msg/Secret (topic '/b') are recorded without their definition: not installed; node /talker does not answer (asked for 2s)"); n != 1 {
 			t.Errorf("%d warnings: %v", n, g.events)
 		}
 		if n := g.countEvents(EventDefinition, "the bag has no definition of my_msgs/msg/Secret (/b, /c)"); n != 1 {
@@ -255,7 +255,7 @@ func TestServedDefinitionIsChecked(t *testing.T) {
 				if s := g.read(); s.topics["/x"].Definition.Text != "" {
 					t.Errorf("stored: %q", s.topics["/x"].Definition.Text)
 				}
-				if n := g.countEvents(EventDefinition, "node /talker: what it serves is not used"); n != 1 || !g.hasEvent(EventDefinition, c.want) {
+				if n := g.countEvents(EventDefinition, "what node /talker serves is not used"); n != 1 || !g.hasEvent(EventDefinition, c.want) {
 					t.Errorf("%d warnings, want one with %q: %v", n, c.want, g.events)
 				}
 			})
@@ -319,7 +319,7 @@ func TestNodeThatCannotAsk(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
 		g.advertise("/x", secretly(""))
 		g.start(Options{All: true, Definition: unknown, Node: struct{ ros.Node }{g.node}})
-		if n := g.countEvents(EventDefinition, "recorded without their definition: definition not found: "+secret); n != 1 {
+		if n := g.countEvents(EventDefinition, "recorded without their definition: not here"); n != 1 {
 			t.Errorf("%d warnings: %v", n, g.events)
 		}
 	})

@@ -26,10 +26,15 @@ func (n *Node) ServeTypes(f TypeServer) {
 func (n *Node) DescribeType(ctx context.Context, publisher ros.EndpointID, typ, hash string) ([]ros.TypeSource, error) {
 	for {
 		n.net.mu.Lock()
-		changed, closed, server := n.net.changed, n.closed, n.net.typeServer(publisher)
+		changed, closed, owner := n.net.changed, n.closed, n.net.owner(publisher)
+		state := "the publisher is not there"
+		var server TypeServer
+		if owner != nil {
+			server, state = owner.types, "node "+owner.name+" does not answer"
+		}
 		n.net.mu.Unlock()
 		if closed {
-			return nil, fmt.Errorf("describe type %s: node: %w", typ, ros.ErrClosed)
+			return nil, fmt.Errorf("describe %s: node: %w", typ, ros.ErrClosed)
 		}
 		if server != nil {
 			return server(ctx, typ, hash)
@@ -37,17 +42,17 @@ func (n *Node) DescribeType(ctx context.Context, publisher ros.EndpointID, typ, 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("describe type %s: no answer: %w", typ, ctx.Err())
+			return nil, fmt.Errorf("describe %s: %s: %w", typ, state, ctx.Err())
 		}
 	}
 }
 
-// typeServer returns what answers for the node that has the publisher; nil if nothing does. n.mu is held.
-func (n *Network) typeServer(publisher ros.EndpointID) TypeServer {
+// owner returns the node that has the publisher; nil if none has. n.mu is held.
+func (n *Network) owner(publisher ros.EndpointID) *Node {
 	for _, t := range n.topics {
 		for _, p := range t.pubs {
 			if p.id == publisher {
-				return p.node.types
+				return p.node
 			}
 		}
 	}
