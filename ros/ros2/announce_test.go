@@ -306,7 +306,10 @@ func TestNodesSeeEachOther(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s.until("the end", 10*time.Second, func() bool { return len(b.Peers()) == 0 && len(b.names.endpoints) == 0 })
+		s.until("the end", 10*time.Second, func() bool {
+			names, _ := b.names.snapshot()
+			return len(b.Peers())+len(names) == 0
+		})
 	})
 }
 

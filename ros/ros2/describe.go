@@ -2,7 +2,6 @@ package ros2
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -187,7 +186,11 @@ func (q *question) refusals() error {
 		errs = append(errs, s.failed)
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
+	all := errs[0]
+	for _, err := range errs[1:] {
+		all = fmt.Errorf("%w; %w", all, err) // in one line
+	}
+	return all
 }
 
 // state says what was waited for.
