@@ -14,6 +14,8 @@ const MetadataFile = "metadata.yaml"
 const (
 	MetadataVersion       = 9 // Jazzy and later
 	MetadataVersionHumble = 5
+
+	customDataVersion = 6 // the first that has custom_data
 )
 
 // Compression modes of a bag, as metadata.yaml spells them.

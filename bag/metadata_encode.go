@@ -12,19 +12,28 @@ import (
 const metadataRoot = "rosbag2_bagfile_information"
 
 // Encode returns the text of metadata.yaml in the form of a metadata version from 1 to 9 (0 = m.Version), with the keys,
-// their order and the style of rosbag2. Fields that the version does not have are left out, except that custom_data is
-// written whenever it is not empty: older readers pass over keys they do not know.
+// their order and the style of rosbag2. Fields that the version does not have are left out.
 func (m *Metadata) Encode(version int) []byte {
 	w := &yamlWriter{}
 	w.line(0, metadataRoot+":")
 	m.encode(w, 1, version)
+	if m.version(version) >= customDataVersion {
+		m.encodeCustomData(w, 1)
+	}
+	m.encodeDistro(w, 1, version)
 	return w.bytes()
 }
 
-// EncodeStorage returns the same description as it is kept inside a storage: without the root key.
+// EncodeStorage returns the same description as it is kept inside a storage: without the root key, and with custom_data
+// in every version if there is any. rosbag2 passes over keys it does not know, and the storage is the only place where
+// a bag for Humble can keep it.
 func (m *Metadata) EncodeStorage(version int) plugin.Metadata {
 	w := &yamlWriter{}
 	m.encode(w, 0, version)
+	if m.version(version) >= customDataVersion || len(m.CustomData) > 0 {
+		m.encodeCustomData(w, 0)
+	}
+	m.encodeDistro(w, 0, version)
 	return plugin.Metadata{Version: m.version(version), Text: string(w.bytes())}
 }
 
@@ -65,8 +74,10 @@ func (m *Metadata) encode(w *yamlWriter, d, version int) {
 			w.uint(d+2, "message_count", f.MessageCount)
 		}
 	}
-	m.encodeCustomData(w, d, v)
-	if v >= 8 {
+}
+
+func (m *Metadata) encodeDistro(w *yamlWriter, d, version int) {
+	if m.version(version) >= 8 {
 		w.text(d, "ros_distro", m.ROSDistro)
 	}
 }
@@ -79,11 +90,9 @@ func (m *Metadata) encodePaths(w *yamlWriter, d int) {
 	}
 }
 
-func (m *Metadata) encodeCustomData(w *yamlWriter, d, v int) {
+func (m *Metadata) encodeCustomData(w *yamlWriter, d int) {
 	if len(m.CustomData) == 0 {
-		if v >= 6 {
-			w.line(d, "custom_data: ~")
-		}
+		w.line(d, "custom_data: ~")
 		return
 	}
 	w.line(d, "custom_data:")

@@ -107,12 +107,11 @@ func (r *Reader) lookAtExtraFiles(used map[string]bool) error {
 		return err
 	}
 	last, numbered := parseName(r.files[len(r.files)-1].name)
-	cutOff := r.meta.CustomData[KeyState] == StateRecording
 	for _, n := range all {
 		if used[n.file] || used[n.file+zstdExt] || used[strings.TrimSuffix(n.file, zstdExt)] {
 			continue
 		}
-		if cutOff && numbered && n.prefix == last.prefix && n.number > last.number {
+		if numbered && r.maybeCutOff() && n.prefix == last.prefix && n.number > last.number {
 			r.warnf("%s is not in %s yet; it is read all the same", n.file, MetadataFile)
 			if err := r.addFile(n.file, r.meta.StorageIdentifier); err != nil {
 				return err

@@ -42,7 +42,41 @@ func (r *Reader) inspect(ctx context.Context) error {
 
 // maybeCutOff says that the bag was not closed in order, or is not closed yet, as far as metadata.yaml goes.
 func (r *Reader) maybeCutOff() bool {
-	return r.meta == nil || r.meta.CustomData[KeyState] == StateRecording
+	if r.meta == nil {
+		return true
+	}
+	if r.lacksCustomData() { // look into the storages, the last one that can be read
+		for _, f := range slices.Backward(r.files) {
+			if rd, err := f.acquire(r.ctx); err == nil {
+				m := storedMetadata(rd.Info())
+				f.release()
+				r.adoptCustomData(m)
+				break
+			}
+		}
+	}
+	return r.meta.CustomData[KeyState] == StateRecording
+}
+
+// lacksCustomData says that metadata.yaml is of a version without custom_data, so that only the storages can have it.
+func (r *Reader) lacksCustomData() bool {
+	return r.meta.Version < customDataVersion && r.meta.CustomData == nil
+}
+
+// adoptCustomData gives metadata.yaml the custom_data of what a storage keeps.
+func (r *Reader) adoptCustomData(stored *Metadata) {
+	if stored != nil && r.lacksCustomData() {
+		r.meta.CustomData = stored.CustomData
+	}
+}
+
+// storedMetadata is the metadata kept inside a storage; nil if there is none that can be read.
+func storedMetadata(info plugin.Info) *Metadata {
+	m, err := ParseMetadata([]byte(info.Metadata.Text))
+	if err != nil {
+		return nil
+	}
+	return m
 }
 
 // unreadable says that a file is there but is no whole storage.
@@ -165,6 +199,9 @@ func (r *Reader) merge(single bool) {
 	trusted := r.files[0].info == nil
 	listed := r.meta // metadata.yaml
 	inner := r.innerMetadata()
+	if listed != nil {
+		r.adoptCustomData(inner)
+	}
 	given := listed
 	if given == nil {
 		given = inner
