@@ -3,6 +3,7 @@
 package interop_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,97 @@ func eachVendor(t *testing.T, test func(t *testing.T, n *lab.Net, v lab.Vendor))
 	}
 }
 
+// definitionText is the form in which rosbag2 keeps the definition of secret: that of the type, then
+// what is in it, depth first and by name.
+func definitionText() string {
+	text := strings.TrimSuffix(lab.SecretFiles["secret_msgs/msg/Reading.msg"], "\n")
+	for _, name := range []string{"secret_msgs/Sample", "std_msgs/Header", "builtin_interfaces/Time"} {
+		file := lab.SecretFiles[strings.Replace(name, "/", "/msg/", 1)+".msg"]
+		text += "\n" + strings.Repeat("=", 80) + "\nMSG: " + name + "\n" + strings.TrimSuffix(file, "\n")
+	}
+	return text
+}
+
+// defined checks that a bag of secret has the definition, in the given text, and that a reader that knows nothing but that
+// gets the values that were sent.
+func defined(t *testing.T, dir string, s *server, text string) {
+	t.Helper()
+	_, err := lab.NodeReader()
+	needs(t, err)
+	d, messages, err := lab.DecodeNode[lab.SecretReading](dir, secret.Name)
+	must(t, err)
+	if want := (lab.StoredDefinition{Type: secret.Kind.Type(), Encoding: "ros2msg", Hash: s.hash, Text: text}); d.Type != want.Type ||
+		d.Encoding != want.Encoding || d.Hash != want.Hash || d.Text != want.Text {
+		t.Errorf("the bag has the definition %+v, want %+v", d, want)
+	}
+	if sent := lab.SentBy(s.Proc)[secret.Name].Count; sent == 0 || int64(len(messages)) != sent {
+		t.Errorf("%d sent, %d decoded", sent, len(messages))
+	}
+	for i, m := range messages {
+		if want := lab.MakeReading(uint32(i)); !reflect.DeepEqual(m.Value, want) {
+			t.Fatalf("message %d is %+v, want %+v", i, m.Value, want)
+		}
+	}
+}
+
+// The definition of a type that no one here knows comes from the node that publishes it.
+func TestRecordServedDefinition(t *testing.T) {
+	eachVendor(t, func(t *testing.T, n *lab.Net, v lab.Vendor) {
+		rec := record(t, n, []lab.Topic{secret}, "-s", "sqlite3")
+		s := serve(t, n, v, "--wait", "1", "--seconds", "2")
+		must(t, s.Wait(patience))
+		must(t, rec.Stop(patience))
+		whole(t, rec.Dir, s.topics, lab.SentBy(s.Proc))
+		defined(t, rec.Dir, s, definitionText())
+		if text := rec.Stdout() + rec.Stderr(); strings.Contains(text, "without their definition") {
+			t.Errorf("said of a definition that came: %q", text)
+		}
+	})
+}
+
+// Nodes whose service comes late, that do not say their names, that serve something wrong or nothing: all messages are recorded,
+// and the user is told once when it is seen and once at the end what is missing.
+func TestRecordOddDefinitions(t *testing.T) {
+	t.Parallel()
+	needPeers(t)
+	const missing, atEnd = "are recorded without their definition", "the bag has no definition of secret_msgs/msg/Reading (/meter/reading)"
+	for _, c := range []struct {
+		name, options string
+		found         bool
+		said          string // beside that it is missing; "" nothing is said of that
+	}{
+		{"late", "--late 3 --seconds 5", true, "has no service get_type_description"},
+		{"nameless", "--names 0 --seconds 1", true, ""},
+		{"wrong", "--wrong-text 1 --seconds 1", false, "what node /lab/meter serves is not used: type hash differs"},
+		{"refused", "--refuse 1 --seconds 1", false, "Not served today"},
+		{"silent", "--silent 1 --seconds 3", false, "did not answer"},
+	} {
+		for _, v := range []lab.Vendor{lab.Cyclone, lab.Fast} {
+			t.Run(c.name+"/"+string(v), func(t *testing.T) {
+				t.Parallel()
+				n := newNet(t)
+				rec := record(t, n, []lab.Topic{secret}, "-s", "sqlite3")
+				s := serve(t, n, v, append(strings.Fields(c.options), "--wait", "1")...)
+				must(t, s.Wait(patience))
+				must(t, rec.Stop(patience))
+				whole(t, rec.Dir, s.topics, lab.SentBy(s.Proc))
+				text := rec.Stdout() + rec.Stderr()
+				if want := c.said != ""; (strings.Count(text, missing) == 1) != want || strings.Contains(text, missing) != want || !strings.Contains(text, c.said) {
+					t.Errorf("while recording: %q, want %q", text, c.said)
+				}
+				if strings.Contains(text, atEnd) == c.found {
+					t.Errorf("at the end: %q; found: %v", text, c.found)
+				}
+				if c.found {
+					defined(t, rec.Dir, s, definitionText())
+				} else if _, _, err := lab.DecodeNode[any](rec.Dir, secret.Name); err == nil || !strings.Contains(err.Error(), "the definition of secret_msgs/msg/Reading is unknown") {
+					t.Errorf("the bag has a definition: %v", err)
+				}
+			})
+		}
+	}
+}
+
 // The client of the graph gets the files of a type from the services of both vendors, and their refusals.
 func TestTypeDescriptionService(t *testing.T) {
 	eachVendor(t, func(t *testing.T, n *lab.Net, v lab.Vendor) {
@@ -82,11 +174,11 @@ func TestTypeDescriptionOddServices(t *testing.T) {
 		for _, c := range []struct {
 			name, options, flags, reason string
 		}{
-			{"late", "--late 2", "", ""},
+			{"late", "--late 1", "", ""},
 			{"nameless", "--names 0", "", ""},
 			{"refuse", "--refuse 1", "", "Not served today"},
-			{"silent", "--silent 1", "-timeout 3s", "deadline"},
-			{"none", "--late 100", "-timeout 2s", "deadline"},
+			{"silent", "--silent 1", "-timeout 2s", "deadline"},
+			{"none", "--late 100", "-timeout 1s", "deadline"},
 		} {
 			s := serve(t, n, v, strings.Fields(c.options)...)
 			e, err := n.Ask(secret.Name, strings.Fields(c.flags)...)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gobag/gobag/msg"
 )
@@ -22,7 +23,7 @@ import (
 // SecretFiles are the definitions behind the kind Reading, by name below share/: of secret_msgs, which no distribution has,
 // and of the common types in it. The struct in peers/ros.idl has the same layout.
 var SecretFiles = map[string]string{
-	"secret_msgs/msg/Reading.msg": `# What a meter reads, in µV or whatever its samples say.
+	"secret_msgs/msg/Reading.msg": `# What a meter reads, in whatever its samples say.
 uint8 MAX_SAMPLES=3   # a constant: not on the wire
 
 std_msgs/Header header
@@ -45,12 +46,12 @@ uint32 nanosec
 `,
 }
 
-// SecretReading is what a peer sends as running number N of the kind Reading, in the form that JSON readers give.
+// SecretReading is what a peer sends of the kind Reading, in the form that interop/node/decode.js prints.
 type SecretReading struct {
 	Header struct {
 		Stamp struct {
 			Sec     int64 `json:"sec"`
-			Nanosec int64 `json:"nanosec"`
+			Nanosec int64 `json:"nsec"` // what the decoder makes of nanosec in builtin_interfaces/Time
 		} `json:"stamp"`
 		FrameID string `json:"frame_id"`
 	} `json:"header"`
@@ -112,8 +113,38 @@ type Definitions struct {
 	Hash map[string]string // of the types that the peer has endpoints of, by name
 }
 
-// WriteDefinitions writes interface files and the index that the peers read (see peers/describe.h) into dir. The peer knows
-// the types by itself; those in them come with them. files are by name below share/.
+// Compiled is what a node that was built by rosidl_generator_c serves of an interface file (full__description.c.em, from Iron
+// on). Tabs, backslashes, control characters and bytes above 0x7e of a line are escaped as in a literal of Python, single
+// quotes only where the line has double ones too; the newline at the end is missing; and what the escapes have made longer
+// than the file has characters is cut off.
+func Compiled(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		quote := strings.Contains(line, `"`)
+		for _, c := range []byte(line) {
+			switch {
+			case c == '\\' || c == '\'' && quote:
+				b.WriteString(`\` + string(rune(c)))
+			case c == '\t':
+				b.WriteString(`\t`)
+			case c == '\r':
+				b.WriteString(`\r`)
+			case c < ' ' || c > '~':
+				fmt.Fprintf(&b, `\x%02x`, c)
+			default:
+				b.WriteByte(c)
+			}
+		}
+	}
+	return b.String()[:min(b.Len(), utf8.RuneCountInString(text))]
+}
+
+// WriteDefinitions writes interface files, as compiled, and the index that the peers read (see peers/describe.h) into dir. The
+// peer has endpoints of the types; those in them come with them. files are by name below share/.
 func WriteDefinitions(dir string, files map[string]string, types ...string) (Definitions, error) {
 	d := Definitions{Dir: dir, Hash: map[string]string{}}
 	source := func(name string) ([]byte, error) {
@@ -149,7 +180,7 @@ func WriteDefinitions(dir string, files map[string]string, types ...string) (Def
 			index.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 		path := filepath.Join(dir, filepath.FromSlash(m.Name)+".msg")
-		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(files[m.Name+".msg"]), 0o666))
+		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(Compiled(files[m.Name+".msg"])), 0o666))
 		if err != nil {
 			return d, err
 		}

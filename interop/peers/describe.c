@@ -33,7 +33,7 @@ static void bad(const char *path, const char *why) {
   exit(1);
 }
 
-// read_text reads the file of a type, without the newline at its end.
+// read_text reads the file of a type and adds to it.
 static char *read_text(const char *dir, const char *name, const char *more) {
   char path[512];
   snprintf(path, sizeof path, "%s/%s.msg", dir, name);
@@ -43,7 +43,6 @@ static char *read_text(const char *dir, const char *name, const char *more) {
   size_t n = fread(buffer, 1, sizeof buffer - 64, f);
   if (ferror(f) || !feof(f)) bad(path, "cannot be read, or is too large");
   fclose(f);
-  if (n && buffer[n - 1] == '\n') n--;
   snprintf(buffer + n, sizeof buffer - n, "%s", more);
   return copy(buffer);
 }

@@ -39,7 +39,7 @@ struct described {
   char *name, *hash;
   struct member *members;
   size_t n_members;
-  char *text; // of its .msg file, as rosidl compiles it in: without the newline at the end
+  char *text; // of its .msg file, as rosidl compiles it in
 };
 
 struct catalog {
@@ -49,7 +49,7 @@ struct catalog {
   bool refuse;
 };
 
-// catalog_load reads DIR/index and DIR/NAME.msg of every type in it, or ends the program. Lines of the index:
+// catalog_load reads DIR/index and DIR/NAME.msg of every type in it, served as it is, or ends the program. Lines of the index:
 //   service HASH
 //   type NAME HASH|-
 //   member NAME TYPE_ID CAPACITY STRING_CAPACITY NESTED|- [DEFAULT]   (of the type above it)
