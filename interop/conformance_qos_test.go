@@ -3,6 +3,7 @@
 package interop_test
 
 import (
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/interop/lab"
+	"github.com/gobag/gobag/rtps/wire"
 )
 
 // afterMatch: a volatile subscriber that comes while a reliable publisher sends a thousand samples a second gets every
@@ -384,6 +386,23 @@ func offered(c *cell) {
 	}
 	if text := play.Stderr() + play.Stdout(); !strings.Contains(text, "/mixed") {
 		c.Errorf("no word about /mixed: %q", text)
+	}
+}
+
+// sentNames: nodes of both generations see gobag's node with its reader, and never a sample that they cannot read.
+func sentNames(c *cell) {
+	n := c.net()
+	watchers := []nodeWatcher{watch(c.T, n, c.peer, 24)}
+	rec := record(c.T, n, []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}})
+	c.publish(n, c.peer, []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}}, "--node", "/robot/driver:16")
+	watchers = append(watchers, watch(c.T, n, c.peer, 16))
+	for _, w := range watchers {
+		w.see(c.T, "/gobag_recorder", &lab.Node{Reads: []string{"rt/imu"}})
+	}
+	c.must(rec.Stop(patience))
+	for _, w := range watchers {
+		w.see(c.T, "/gobag_recorder", nil)
+		w.misread(c.T, hex.EncodeToString(wire.VendorGobag[:])) // our ids begin with it
 	}
 }
 

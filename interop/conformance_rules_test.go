@@ -3,6 +3,7 @@
 package interop_test
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type session struct {
 	peer  lab.Vendor
 	said  []said
 	fast  map[wire.Prefix]bool // participants of Fast DDS
+	ids   map[string]int       // participants that read ros_discovery_info, and the size of the ids they know
 	bytes int
 }
 
@@ -47,7 +49,8 @@ var wireRules = []wireRule{
 	{"whole_sample", "no HEARTBEAT among the fragments of a sample", heartbeatAfterSample},
 	{"sizes", "samples are sent again in fragments like the first time; no datagram is larger than UDP takes", sizesBounded},
 	{"info_dst", "what is meant for one participant says so", infoDst},
-	{"discovery", "no type information, no multicast locators, no foreign vendor id, nothing on ros_discovery_info", discoveryPlain},
+	{"discovery", "no type information, no multicast locators, no foreign vendor id", discoveryPlain},
+	{"node_forms", "a sample of ros_discovery_info is for one reader, in the form of its generation", nodeForms},
 }
 
 // TestWireRules records what gobag sends to a peer of each vendor over a lossy cable, and checks every datagram.
@@ -91,7 +94,7 @@ func recordSession(t *testing.T, peer lab.Vendor) *session {
 	t.Helper()
 	c := &cell{T: t, peer: peer, result: &result{}}
 	h := c.hosts(lab.LargeMTU)
-	s := &session{peer: peer, fast: map[wire.Prefix]bool{}}
+	s := &session{peer: peer, fast: map[wire.Prefix]bool{}, ids: map[string]int{}}
 	var mu sync.Mutex
 	h.Relay.SetRule(withoutSecond(lossy(11, 0.03)))
 	h.Relay.SetTap(func(p *lab.Packet, _ lab.Fate) {
@@ -120,6 +123,13 @@ func recordSession(t *testing.T, peer lab.Vendor) *session {
 			{Kind: lab.Imu, Name: prefix + "/best_effort", Hz: 100, Count: 100, BestEffort: true}}
 	}
 	out, in := topics("/out"), topics("/in")
+	var watchers []nodeWatcher
+	for _, size := range []int{24, 16} {
+		w := watch(t, h.B, peer, size)
+		watchers = append(watchers, w)
+		s.ids[w.id()] = size
+	}
+	rec := record(t, h.A, in)
 	theirs, theirLog := c.subscribe(h.B, peer, out)
 	ours, ourLog := c.subscribe(h.A, lab.Own, in)
 	pubs := []*lab.Proc{c.publish(h.A, lab.Own, out, "--wait", "1", "--linger", "10"), c.publish(h.B, peer, in, "--wait", "1", "--linger", "10")}
@@ -138,6 +148,10 @@ func recordSession(t *testing.T, peer lab.Vendor) *session {
 		numbers[name] = list
 	}
 	c.complete(numbers, sent)
+	c.must(rec.Stop(patience))
+	for _, w := range watchers {
+		w.misread(t, hex.EncodeToString(wire.VendorGobag[:])) // our ids begin with it
+	}
 	h.Relay.SetTap(nil)
 	kinds := map[string]int{}
 	for _, d := range s.said {
@@ -302,16 +316,61 @@ func discoveryPlain(t *testing.T, s *session) {
 					if wire.VendorID(p.Value[:2]) != wire.VendorGobag {
 						t.Errorf("vendor id %x", p.Value[:2])
 					}
-				case 0x0005:
-					if strings.Contains(string(p.Value), "ros_discovery_info") {
-						t.Errorf("an endpoint on %q: its form differs between ROS distributions and crashes Humble", p.Value)
-					}
 				}
 			}
 		}
 	}
 	if seen < 20 {
 		t.Errorf("%d parameters seen: this shows nothing", seen)
+	}
+}
+
+// nodeForms: ids in ros_discovery_info have 16 bytes from Iron on and 24 before, and a node of Humble crashes of the shorter.
+func nodeForms(t *testing.T, s *session) {
+	size := map[string]int{} // of the ids of gobag's writers
+	for i := range s.said {
+		_, list, err := lab.SplitMessage(s.said[i].raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			parameters, err := lab.ParameterList(m.Payload())
+			if m.Writer() != wire.EntityPubWriter || err != nil {
+				continue
+			}
+			var id, topic, userData string
+			for _, p := range parameters {
+				switch p.ID {
+				case 0x005a:
+					id = string(p.Value)
+				case 0x0005:
+					topic = string(p.Value)
+				case 0x002c:
+					userData = string(p.Value)
+				}
+			}
+			if !strings.Contains(topic, "ros_discovery_info") {
+				continue
+			}
+			size[id] = 24
+			if strings.Contains(userData, "typehash=") {
+				size[id] = 16
+			}
+		}
+	}
+	sent := map[int]int{}
+	s.each(func(d *said, m *lab.Submessage) {
+		n := size[string(d.raw[8:20])+string(m.Writer[:])]
+		if n == 0 || m.Kind != "DATA" && m.Kind != "DATA_FRAG" {
+			return
+		}
+		if to := s.ids[hex.EncodeToString(d.dest[:])]; to != n || m.Reader == wire.EntityUnknown {
+			t.Errorf("%d-byte ids sent to %v of a participant that knows ids of %d bytes", n, m.Reader, to)
+		}
+		sent[n]++
+	})
+	if sent[16] == 0 || sent[24] == 0 {
+		t.Errorf("samples sent by size of ids: %v, this shows nothing", sent)
 	}
 }
 

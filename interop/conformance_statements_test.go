@@ -48,7 +48,7 @@ var statements = []statement{
 	{number: 29, name: "gaps", text: "GAP never stalls delivery", receive: gapsIn, send: gapsOut},
 	{number: 30, name: "lively", text: "writers with a liveliness lease stay alive while they exist; those of the peers are recorded", receive: lively, send: lively},
 	{number: 31, name: "played_bytes", text: "the payload out of the player is the one in the bag", send: playedBytes, why: "see send: it records from the peer first"},
-	{number: 32, name: "node_names", text: "ros_discovery_info is understood with ids of 16 and of 24 bytes", receive: nodeNames, why: "gobag publishes none"},
+	{number: 32, name: "node_names", text: "ros_discovery_info is understood with ids of 16 and of 24 bytes, and sent to each node with those that it knows", receive: nodeNames, send: sentNames},
 	{number: 33, name: "type_hashes", text: "RIHS01 equals the published hashes (tests of package msg)", why: "not about a peer"},
 	{number: 34, name: "mutated", text: "damaged datagrams do no harm", receive: mutated, send: mutated},
 	{number: 35, name: "adaptive", text: "a latched reliable publisher first, best-effort ones later: all recorded", receive: adaptive, why: "about the recorder"},
