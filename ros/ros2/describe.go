@@ -14,7 +14,7 @@ import (
 // Timing of a question.
 const (
 	matchTick   = 10 * time.Millisecond // how often it is looked whether the server knows us
-	matchLimit  = 2 * time.Second       // how long that is waited for before it is asked all the same
+	matchLimit  = time.Second           // how long that is waited for before it is asked all the same
 	firstRepeat = time.Second           // the question is repeated after, doubling
 	lastRepeat  = 8 * time.Second       // at most
 )
@@ -55,7 +55,6 @@ type question struct {
 // server is a service that may know the answer.
 type server struct {
 	client *describeClient
-	since  time.Time
 	tries  int
 	next   time.Time // of the next try, once it was asked
 	failed error     // it has answered, but without what we want: it is not asked again
@@ -121,7 +120,7 @@ func (q *question) look() error {
 		if err != nil {
 			return err
 		}
-		q.servers[key] = &server{client: c, since: time.Now()}
+		q.servers[key] = &server{client: c}
 	}
 	for key, s := range q.servers {
 		if !listed[key] {
@@ -139,7 +138,7 @@ func (q *question) ask() (wait time.Duration, err error) {
 		if s.failed != nil {
 			continue
 		}
-		if s.tries == 0 && !s.client.known(time.Since(s.since) >= matchLimit) {
+		if s.tries == 0 && !s.client.known() {
 			wait = min(wait, matchTick)
 			continue
 		}

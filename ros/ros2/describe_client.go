@@ -41,6 +41,7 @@ type describeClient struct {
 	form serviceForm
 	id   uint64 // headerForm: our number in requests
 	now  func() int64
+	made time.Time
 	w    *rtps.Writer
 	r    *rtps.Reader
 
@@ -87,7 +88,7 @@ func (d *describer) newClient(n *Node, key serverKey) (*describeClient, error) {
 	if d.formOf != nil {
 		form = d.formOf
 	}
-	c := &describeClient{key: key, form: form(key.vendor), now: n.options.Now, pending: map[int64]chan<- describeReply{}}
+	c := &describeClient{key: key, form: form(key.vendor), now: n.options.Now, made: time.Now(), pending: map[int64]chan<- describeReply{}}
 	if c.now == nil {
 		c.now = func() int64 { return time.Now().UnixNano() }
 	}
@@ -164,8 +165,9 @@ func (d *describer) close() {
 func (c *describeClient) close() error { return errors.Join(c.w.Close(), c.r.Close()) }
 
 // known reports whether the server's endpoints and ours have found each other, on both sides as far as can be seen: a
-// reply to a reader that the server does not know is lost. With late set it is enough that we know the server's.
-func (c *describeClient) known(late bool) bool {
+// reply to a reader that the server does not know is lost. After a while it is enough that we know the server's.
+func (c *describeClient) known() bool {
+	late := time.Since(c.made) >= matchLimit
 	w := c.w.Stats()
 	if w.Matched == 0 || w.Ready == 0 && !late {
 		return false
