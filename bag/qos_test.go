@@ -121,6 +121,7 @@ func TestQoSOverrides(t *testing.T) {
 		"/a:\n  deadline: {sec: -1, nsec: 0}":        `line 2: /a.deadline.sec: "-1"`,
 		"/a:\n  deadline: 1":                         `line 2: /a.deadline: a map is wanted, not "1"`,
 		"/a: {}\n/b: {}\n/a: {}":                     `line 3: /a: the topic is given twice`,
+		"/a: {depth: 1, depth: 1}":                   `line 1: /a.depth: the key is given twice`,
 		"/a: keep_all":                               `line 1: /a: a map is wanted`,
 		"- topic: /a\n  qos: {depth: x}":             `line 2: /a.depth: "x"`,
 		"- topic: /a\n  quos: {depth: 1}":            `line 2: [0].quos: unknown key (there is: topic, qos)`,

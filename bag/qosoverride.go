@@ -76,7 +76,12 @@ func parseOverride(v yval) (QoSProfile, error) {
 	if err != nil {
 		return q, err
 	}
+	given := map[string]bool{}
 	for _, k := range keys {
+		if given[k.key] {
+			return q, k.value.errorf("the key is given twice")
+		}
+		given[k.key] = true
 		known := false
 		for _, name := range qosKeys {
 			known = known || name == k.key

@@ -101,10 +101,6 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	if s.RecvBuffer > 0 {
 		p.askLimit = max(64<<10, s.RecvBuffer/2)
 	}
-	if s.RecvBuffer > 0 && s.RecvBuffer < 4<<20 && s.RecvBuffer < 2*cfg.RecvBuffer {
-		p.log.Warn("the kernel's receive buffer limit is small, large samples may be lost", "bytes", s.RecvBuffer,
-			"hint", "sysctl -w net.core.rmem_max=67108864")
-	}
 	if err := p.link.Start(p.receive); err != nil {
 		p.link.Close()
 		return nil, fmt.Errorf("new participant: %w", err)

@@ -124,19 +124,76 @@ func TestPlayStatus(t *testing.T) {
 }
 
 func TestQoSFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "qos.yaml")
-	text := "/a:\n  reliability: best_effort\n  depth: 3\n/b: {durability: transient_local, deadline: {sec: 1, nsec: 5}}\n"
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "qos.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	m, err := readQoS(path)
+	m, err := readQoS(file(`/a:
+  reliability: best_effort
+  depth: 3
+b: {durability: transient_local, deadline: {sec: 1, nsec: 5}}
+/every:
+  history: keep_all
+  depth: 7
+  reliability: reliable
+  durability: volatile
+  deadline: {sec: 2, nsec: 0}
+  lifespan: {sec: 0, nsec: 500000000}
+  liveliness: manual_by_topic
+  liveliness_lease_duration: {sec: 3, nsec: 1}
+  avoid_ros_namespace_conventions: true
+/numbers: {history: 2, reliability: 2, durability: 1, liveliness: 3}
+/open: {history: system_default, reliability: system_default, durability: system_default, liveliness: system_default}
+/infinite: {deadline: {sec: 9223372036, nsec: 854775807}, lifespan: {sec: 2147483647, nsec: 4294967295}}
+/available: {reliability: best_available, durability: best_available}
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := m["/a"]; a.Reliability != ros.BestEffort || a.Depth != 3 || a.History != ros.KeepLast {
-		t.Errorf("%+v", a)
+	d := ros.DefaultQoS()
+	change := func(f func(q *ros.QoS)) ros.QoS {
+		q := d
+		f(&q)
+		return q
 	}
-	if b := m["/b"]; b.Durability != ros.TransientLocal || b.Deadline != time.Second+5 || b.Lifespan != ros.Infinite {
-		t.Errorf("%+v", b)
+	for topic, want := range map[string]ros.QoS{
+		"/a": change(func(q *ros.QoS) { q.Reliability, q.Depth = ros.BestEffort, 3 }),
+		"/b": change(func(q *ros.QoS) { q.Durability, q.Deadline = ros.TransientLocal, time.Second+5 }),
+		"/every": {History: ros.KeepAll, Depth: 7, Reliability: ros.Reliable, Durability: ros.Volatile, Deadline: 2 * time.Second,
+			Lifespan: 500 * time.Millisecond, Liveliness: ros.ManualByTopic, LivelinessLeaseDuration: 3*time.Second + 1, AvoidROSNamespaceConventions: true},
+		"/numbers": change(func(q *ros.QoS) {
+			q.History, q.Reliability, q.Durability, q.Liveliness = ros.KeepAll, ros.BestEffort, ros.TransientLocal, ros.ManualByTopic
+		}),
+		"/open":     d,
+		"/infinite": d,
+		"/available": change(func(q *ros.QoS) {
+			q.Reliability, q.Durability = ros.ReliabilityBestAvailable, ros.DurabilityBestAvailable
+		}),
+	} {
+		if got := m[topic].Normalized(); got != want {
+			t.Errorf("%s: %+v, want %+v", topic, got, want)
+		}
+	}
+	if len(m) != 7 {
+		t.Errorf("%d topics", len(m))
+	}
+	for text, want := range map[string]string{
+		"/a: {depth: 1}\na: {depth: 2}":            "/a is given with and without its slash",
+		"/a: {history: keep_some}":                 "/a.history",
+		"/a: {depht: 1}":                           "depht",
+		"/a: {deadline: {sec: 1}}":                 "/a.deadline.nsec",
+		"/a: [1":                                   "line 1",
+		"/a: {lifespan: {sec: -1, nsec: 0}}":       "/a.lifespan.sec",
+		"/a: {liveliness: by_hand}":                "/a.liveliness",
+		"/a: {depth: 10, depth: 11}":               "depth",
+		strings.Repeat("# long\n", 200*1024):       "larger than",
+		"/a: {avoid_ros_namespace_conventions: 1}": "neither true nor false",
+	} {
+		if _, err := readQoS(file(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "qos.yaml") {
+			t.Errorf("%.40q: %v", text, err)
+		}
 	}
 }

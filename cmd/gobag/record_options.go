@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/gobag/gobag/bag"
@@ -135,12 +135,12 @@ func limitMemory(o recorder.Options, env func(string) string) {
 	}
 }
 
-// readQoS reads a file of QoS overrides; "" is none.
+// readQoS reads a file of QoS overrides; "" is none. Topics may lack their slash, as on the command line.
 func readQoS(path string) (map[string]ros.QoS, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := readConfig(path)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +150,12 @@ func readQoS(path string) (map[string]ros.QoS, error) {
 	}
 	m := make(map[string]ros.QoS, len(profiles))
 	for topic, q := range profiles {
+		if !strings.HasPrefix(topic, "/") {
+			topic = "/" + topic
+			if _, twice := profiles[topic]; twice {
+				return nil, fmt.Errorf("%s: %s is given with and without its slash", path, topic)
+			}
+		}
 		m[topic] = rosQoS(q)
 	}
 	return m, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/gobag/gobag/perf"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/recorder"
+	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/ros2"
 )
 
@@ -50,6 +51,46 @@ func talk(t *testing.T, domain int) {
 		cancel()
 		wg.Wait()
 		robot.Close()
+		node.Close()
+	})
+}
+
+// talkLikeHumble publishes, without type hashes, a topic of a type that is not known here, a service's events and what is
+// seen of an action.
+func talkLikeHumble(t *testing.T, domain int) {
+	t.Helper()
+	node, err := ros2.New(ros2.Options{Domain: domain, Range: ros2.RangeLocalhost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pubs []ros.Publisher
+	for name, typ := range map[string]string{"/secret": "secret_msgs/msg/Reading", "/add/_service_event": "example_interfaces/srv/AddTwoInts_Event",
+		"/fib/_action/feedback": "example_interfaces/action/Fibonacci_FeedbackMessage", "/fib/_action/status": "action_msgs/msg/GoalStatusArray"} {
+		p, err := node.Advertise(ros.Topic{Name: name, Type: typ}, ros.DefaultQoS())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pubs = append(pubs, p)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			for _, p := range pubs {
+				p.Publish(make([]byte, 32), time.Now().UnixNano())
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
 		node.Close()
 	})
 }
@@ -248,6 +289,9 @@ func TestRecordLimits(t *testing.T) {
 	talk(t, domain)
 	base := []string{"--domain-id", strconv.Itoa(domain), "--localhost"}
 	dir := func() string { return filepath.Join(t.TempDir(), "run") }
+	other := testDomain(t)
+	talkLikeHumble(t, other)
+	quiet := []string{"--domain-id", strconv.Itoa(other), "--localhost"}
 
 	t.Run("messages", func(t *testing.T) {
 		d := dir()
@@ -299,6 +343,57 @@ func TestRecordLimits(t *testing.T) {
 		r := cli(nil, append([]string{"record", "/chatter", "-o", d, "--duration", "0.5", "--compat", "humble"}, base...)...)
 		text, err := os.ReadFile(filepath.Join(d, "metadata.yaml"))
 		if r.code != 0 || err != nil || !strings.Contains(string(text), "version: 5") {
+			t.Errorf("exit %d, %v\n%s\n%s", r.code, err, text, r.errOut)
+		}
+	})
+	t.Run("everything of an action and a service", func(t *testing.T) {
+		d := dir()
+		r := cli(nil, append([]string{"record", "--services", "add", "--actions", "/fib", "-o", d, "--duration", "1"}, quiet...)...)
+		got := counts(t, d)
+		if r.code != 0 || len(got) != 3 || got["/add/_service_event"] == 0 || got["/fib/_action/feedback"] == 0 || got["/fib/_action/status"] == 0 {
+			t.Errorf("exit %d, %v\n%s%s", r.code, got, r.out, r.errOut)
+		}
+		info := cli(nil, "info", d).out
+		if !strings.Contains(info, "Service: /add | Type: example_interfaces/srv/AddTwoInts | Event Count: ") ||
+			!strings.Contains(info, "Action: /fib | Type: example_interfaces/action/Fibonacci | Topics: 2") || !strings.Contains(info, "Messages:          0\n") {
+			t.Errorf("info:\n%s", info)
+		}
+		if strings.Contains(r.errOut, "definition") { // all of them are in the built-in table
+			t.Errorf("%s", r.errOut)
+		}
+	})
+	t.Run("unknown type", func(t *testing.T) {
+		d := dir()
+		r := cli(nil, append([]string{"record", "/secret", "-o", d, "--duration", "3"}, quiet...)...)
+		if r.code != 0 || counts(t, d)["/secret"] == 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+		}
+		for _, once := range []string{"messages of type secret_msgs/msg/Reading (topic '/secret') are recorded without their definition: no secret_msgs/msg/Reading.* in ",
+			"--msg-path", "the bag has no definition of secret_msgs/msg/Reading (/secret)"} {
+			if strings.Count(r.errOut, once) != 1 {
+				t.Errorf("%q is not said once:\n%s", once, r.errOut)
+			}
+		}
+	})
+	t.Run("humble since no publisher has a type hash", func(t *testing.T) {
+		d := dir()
+		r := cli(nil, append([]string{"record", "-a", "-o", d, "--duration", "1", "--custom-data", "who=me"}, quiet...)...)
+		text, err := os.ReadFile(filepath.Join(d, "metadata.yaml"))
+		if r.code != 0 || err != nil || !strings.Contains(string(text), "version: 5\n") || strings.Contains(string(text), "custom_data") {
+			t.Errorf("exit %d, %v\n%s\n%s", r.code, err, text, r.errOut)
+		}
+		if strings.Count(r.errOut, "no publisher announces a type hash: writing a bag that Humble can open (--compat jazzy overrides)") != 1 {
+			t.Errorf("not said once:\n%s", r.errOut)
+		}
+		if info := cli(nil, "info", d).out; !strings.Contains(info, "who: me") || !strings.Contains(info, "Lost while recording: nothing") {
+			t.Errorf("info:\n%s", info)
+		}
+	})
+	t.Run("jazzy though no publisher has a type hash", func(t *testing.T) {
+		d := dir()
+		r := cli(nil, append([]string{"record", "-a", "-o", d, "--duration", "1", "--compat", "jazzy"}, quiet...)...)
+		text, err := os.ReadFile(filepath.Join(d, "metadata.yaml"))
+		if r.code != 0 || err != nil || !strings.Contains(string(text), "version: 9\n") || strings.Contains(r.errOut, "Humble") {
 			t.Errorf("exit %d, %v\n%s\n%s", r.code, err, text, r.errOut)
 		}
 	})

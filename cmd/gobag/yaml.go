@@ -18,6 +18,20 @@ func readYAML(path string) (map[string]any, error) {
 	if path == "" {
 		return nil, nil
 	}
+	text, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]any{}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// readConfig reads a file of settings.
+func readConfig(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -30,10 +44,5 @@ func readYAML(path string) (map[string]any, error) {
 	if len(text) > maxConfigSize {
 		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxConfigSize)
 	}
-	m := map[string]any{}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	return text, nil
 }
