@@ -169,6 +169,7 @@ class bytes_type : public TopicDataType {
 
   bool serialize(void *data, SerializedPayload_t *out) override {
     auto s = static_cast<const sample *>(data);
+    if (s->kind == KIND_READING) memset(out->data, 0, out->max_size); // where it pads, Fast CDR leaves what was there
     FastBuffer buffer(reinterpret_cast<char *>(out->data), out->max_size);
     Cdr c(buffer, Cdr::LITTLE_ENDIANNESS, Cdr::DDS_CDR);
     out->encapsulation = CDR_LE;
