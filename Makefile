@@ -7,7 +7,7 @@ BIN       := bin
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test quick vet lint deps peers cross accept-main soak release clean
+.PHONY: all build test quick vet lint deps peers cross accept-main accept-ros2 soak release clean
 
 all: build
 
@@ -44,6 +44,9 @@ cross:
 # Acceptance: one target per large piece of work, each printing its figures beside their bars.
 accept-main: deps peers build
 	$(GO) run ./interop/accept main
+
+accept-ros2: deps peers build
+	$(GO) run ./interop/accept ros2
 
 soak: deps peers build
 	GOBAG_SOAK=$(SOAK) GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop

@@ -24,6 +24,7 @@ type figure struct {
 // bench is what the checks work with.
 type bench struct {
 	ctx     context.Context
+	peer    lab.Vendor // of the checks that need one
 	quick   bool
 	scratch string // removed at the end
 	gobag   lab.Gobag
@@ -109,6 +110,19 @@ func (b *bench) sleep(d time.Duration) error {
 	case <-b.ctx.Done():
 		return b.ctx.Err()
 	}
+}
+
+// vendor names a vendor's peers in figures.
+func vendor(v lab.Vendor) string {
+	switch v {
+	case lab.Cyclone:
+		return "Cyclone C"
+	case lab.Fast:
+		return "Fast DDS"
+	case lab.FastSHM:
+		return "Fast DDS with shared memory"
+	}
+	return string(v)
 }
 
 // dir makes a folder below the scratch folder.

@@ -47,7 +47,7 @@ func checkClock(b *bench) error {
 		return err
 	}
 	defer rec.Kill()
-	pub, err := n.Publish(timed, "--seconds", strconv.Itoa(seconds), "--wait", "1")
+	pub, err := n.PublishAs(b.peer, timed, "--seconds", strconv.Itoa(seconds), "--wait", "1")
 	if err != nil {
 		return err
 	}

@@ -130,11 +130,11 @@ func outside(b *bench, n *lab.Net, readers string) (stop func() ([]lab.Arrival, 
 	if err != nil {
 		return nil, nil, err
 	}
-	sub, err := n.Subscribe(steady, "--log", log)
+	sub, err := n.SubscribeAs(b.peer, steady, "--log", log)
 	if err != nil {
 		return nil, nil, err
 	}
-	pub, err := n.Publish(steady, "--wait", readers)
+	pub, err := n.PublishAs(b.peer, steady, "--wait", readers)
 	if err != nil {
 		sub.Kill()
 		return nil, nil, err

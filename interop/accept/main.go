@@ -3,7 +3,7 @@
 // Command accept runs the acceptance checks of a large piece of work on real peers and real disks, prints each figure
 // beside its bar, and exits with 1 where one falls short:
 //
-//	go run ./interop/accept main [-only record,play] [-quick] [-list]
+//	go run ./interop/accept main|ros2 [-only record,play] [-quick] [-list]
 //
 // It needs the peers (make -C interop install peers) and, for disks and namespaces, root.
 package main
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,9 +33,15 @@ type check struct {
 	run   func(*bench) error
 }
 
-// groups are the sets of checks by the name in `make accept-NAME`.
-var groups = map[string][]check{
-	"main": {
+// suite is the checks of one `make accept-NAME`.
+type suite struct {
+	peer   lab.Vendor // the peer of the checks that have one
+	checks []check
+}
+
+// groups are the groups by name. What both have is the same code, with another vendor's peer.
+var groups = map[string]suite{
+	"main": {lab.Cyclone, []check{
 		{"record", "a Cyclone publisher recorded for 20 s, both orders of start", checkRecord},
 		{"play", "the bag played to a Cyclone subscriber at rate 1", checkPlay},
 		{"frozen", "disk frozen for 10 s: the publisher's write calls, the losses counted", checkFrozen},
@@ -46,7 +53,25 @@ var groups = map[string][]check{
 		{"clock", "wall clock set back 1 h and forward 50 years", checkClock},
 		{"arm64", "a static arm64 binary, and its demo under emulation", checkARM64},
 		{"mutated", "mutated datagrams", checkMutated},
-	},
+	}},
+	"ros2": {lab.Fast, []check{
+		{"record", "a Fast DDS publisher recorded for 20 s, both orders of start; once with shared memory", checkRecord},
+		{"play", "the bag played to a Fast DDS subscriber at rate 1", checkPlay},
+		{"frozen", "disk frozen for 10 s: a Fast DDS publisher's write calls, the losses counted", checkFrozen},
+		{"stopped", "recorder stopped for 10 s: a Fast DDS publisher's write calls, the losses counted", checkStopped},
+		{"sigkill", "SIGKILL at random moments", checkKill},
+		{"powercut", "power cut at random moments", checkPowerCut},
+		{"readers", "sqlite3 and @foxglove/rosbag2 read a bag recorded from Fast DDS", checkReaders},
+		{"clock", "wall clock set back 1 h and forward 50 years", checkClock},
+		{"mutated", "mutated datagrams of Fast DDS", checkMutated},
+		{"loss", "samples of 8 MB with 1, 5 and 10 % of the datagrams lost, beside the same vendor's pair", checkLoss},
+		{"unprivileged", "100 MB/s without root, with a stock kernel's receive buffers", checkUnprivileged},
+		{"conformance", "the numbered statements with both peers; writes docs/interop.md", checkConformance},
+		{"definitions", "definitions served by nodes; hashes and texts", checkDefinitions},
+		{"captures", "captures of real nodes", checkCaptures},
+		{"tshark", "every datagram of sessions with both peers taken apart by tshark", checkTshark},
+		{"compat", "a bag for Humble, recorded from a peer", checkCompat},
+	}},
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -59,11 +84,12 @@ func run(args []string) int {
 		}
 		return 0
 	}
-	if len(args) == 0 || groups[args[0]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: accept main [-only NAME,NAME] [-quick] [-list]")
+	if len(args) == 0 || groups[args[0]].checks == nil {
+		fmt.Fprintf(os.Stderr, "usage: accept %s [-only NAME,NAME] [-quick] [-list]\n",
+			strings.Join(slices.Sorted(maps.Keys(groups)), "|"))
 		return 2
 	}
-	checks := groups[args[0]]
+	suite := groups[args[0]]
 	flags := flag.NewFlagSet("accept "+args[0], flag.ContinueOnError)
 	only := flags.String("only", "", "run these checks only, separated by commas")
 	quick := flags.Bool("quick", false, "short runs and few repetitions: to see that everything works")
@@ -72,12 +98,12 @@ func run(args []string) int {
 		return 2
 	}
 	if *list {
-		for _, c := range checks {
-			fmt.Printf("%-10s %s\n", c.name, c.about)
+		for _, c := range suite.checks {
+			fmt.Printf("%-12s %s\n", c.name, c.about)
 		}
 		return 0
 	}
-	checks, err := choose(checks, *only)
+	checks, err := choose(suite.checks, *only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -86,7 +112,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	lab.Sweep()
-	b, err := newBench(ctx, *quick)
+	b, err := newBench(ctx, suite.peer, *quick)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -128,7 +154,7 @@ func choose(all []check, only string) ([]check, error) {
 }
 
 // newBench builds gobag and makes a folder for everything that the checks write.
-func newBench(ctx context.Context, quick bool) (*bench, error) {
+func newBench(ctx context.Context, peer lab.Vendor, quick bool) (*bench, error) {
 	root, err := lab.Root()
 	if err != nil {
 		return nil, err
@@ -140,7 +166,8 @@ func newBench(ctx context.Context, quick bool) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{ctx: ctx, quick: quick, scratch: scratch, gobag: lab.Gobag{Path: filepath.Join(scratch, "gobag")}, started: time.Now()}
+	b := &bench{ctx: ctx, peer: peer, quick: quick, scratch: scratch, gobag: lab.Gobag{Path: filepath.Join(scratch, "gobag")},
+		started: time.Now()}
 	if err := lab.Build("./cmd/gobag", b.gobag.Path); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}

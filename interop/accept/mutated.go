@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ func checkMutated(b *bench) error {
 	b.note("seed %d", seed)
 	for _, what := range []string{"parser", "participant"} {
 		child, err := startChild(n, "mutated-child", "-what", what, "-count", strconv.Itoa(count), "-domain", strconv.Itoa(n.Domain),
-			"-seed", strconv.FormatUint(seed, 10))
+			"-seed", strconv.FormatUint(seed, 10), "-seeds", string(b.peer))
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func checkMutated(b *bench) error {
 
 // stillReceives publishes to the participant after the storm.
 func stillReceives(b *bench, n *lab.Net, child *lab.Proc) error {
-	pub, err := n.Publish([]lab.Topic{{Kind: lab.String, Name: "/chatter", Hz: 100, Count: 100}}, "--wait", "1")
+	pub, err := n.PublishAs(b.peer, []lab.Topic{{Kind: lab.String, Name: "/chatter", Hz: 100, Count: 100}}, "--wait", "1")
 	if err != nil {
 		return err
 	}
@@ -90,12 +91,18 @@ func mutatedChild(args []string) error {
 	count := flags.Int("count", 0, "datagrams")
 	domain := flags.Int("domain", 0, "domain")
 	seed := flags.Uint64("seed", 0, "seed")
+	of := flags.String("seeds", "", "fast: damage datagrams of Fast DDS only, else all that were captured")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	seeds, err := captured(filepath.Join("rtps", "wire", "testdata"))
 	if err != nil {
 		return err
+	}
+	if *of == string(lab.Fast) {
+		seeds = slices.DeleteFunc(seeds, func(b []byte) bool {
+			return len(b) < wire.HeaderSize || wire.VendorID(b[6:8]) != wire.VendorFast
+		})
 	}
 	m := &mutator{r: rand.New(rand.NewPCG(*seed, 1)), seeds: seeds}
 	if *what == "parser" {

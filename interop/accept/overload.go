@@ -62,7 +62,7 @@ func checkStopped(b *bench) error {
 }
 
 // overload runs gobag and a Cyclone C subscriber that writes to the same disk in turn through the same trouble, and
-// compares what the publisher felt.
+// compares what the publisher felt. Where the publisher is of another vendor, its own subscriber is shown beside them.
 func overload(b *bench, name string, t trouble) error {
 	var bags []string
 	gobag := receiver{"gobag", func(n *lab.Net, d *lab.Disk, run int) (*lab.Proc, func() error, error) {
@@ -74,17 +74,8 @@ func overload(b *bench, name string, t trouble) error {
 		bags = append(bags, dir)
 		return rec.Proc, func() error { return rec.Stop(60 * time.Second) }, nil
 	}}
-	cyclone := receiver{"Cyclone C subscriber", func(n *lab.Net, d *lab.Disk, run int) (*lab.Proc, func() error, error) {
-		keepAll := append([]lab.Topic(nil), heavy...)
-		for i := range keepAll {
-			keepAll[i].Depth = 0
-		}
-		sub, err := n.Subscribe(keepAll, "--data", filepath.Join(d.Dir, fmt.Sprintf("data%d", run)))
-		if err != nil {
-			return nil, nil, err
-		}
-		return sub, func() error { return sub.Stop(60 * time.Second) }, nil
-	}}
+	cyclone := subscriber(lab.Cyclone)
+	own := subscriber(b.peer)
 
 	disk, err := lab.NewDisk(lab.DiskOptions{Size: 4 << 30})
 	if err != nil {
@@ -92,8 +83,12 @@ func overload(b *bench, name string, t trouble) error {
 	}
 	defer disk.Close()
 	all, keepAll := map[string][][]time.Duration{}, map[string][][]time.Duration{} // by receiver, one a run
-	for run := range pick(b, 5, 2) {
-		for _, r := range []receiver{cyclone, gobag} {
+	for run := range pick(b, overloadRuns[b.peer], 2) {
+		receivers := []receiver{cyclone, gobag}
+		if b.peer != lab.Cyclone && run < 2 {
+			receivers = append(receivers, own)
+		}
+		for _, r := range receivers {
 			before := len(bags)
 			result, err := troubled(b, disk, r, t, run)
 			if err != nil {
@@ -112,6 +107,24 @@ func overload(b *bench, name string, t trouble) error {
 	judgeCalls(b, name+", keep last", all[gobag.name], all[cyclone.name])
 	judgeCalls(b, name+", keep all", keepAll[gobag.name], keepAll[cyclone.name])
 	return nil
+}
+
+// overloadRuns is how many runs each receiver has: at least four, so that the spread of the runs can be judged.
+var overloadRuns = map[lab.Vendor]int{lab.Cyclone: 5, lab.Fast: 4}
+
+// subscriber is a vendor's subscriber that writes what it gets to the disk, with readers that keep all.
+func subscriber(v lab.Vendor) receiver {
+	return receiver{vendor(v) + " subscriber", func(n *lab.Net, d *lab.Disk, run int) (*lab.Proc, func() error, error) {
+		topics := slices.Clone(heavy)
+		for i := range topics {
+			topics[i].Depth = 0
+		}
+		sub, err := n.SubscribeAs(v, topics, "--data", filepath.Join(d.Dir, fmt.Sprintf("%s%d", v, run)))
+		if err != nil {
+			return nil, nil, err
+		}
+		return sub, func() error { return sub.Stop(60 * time.Second) }, nil
+	}}
 }
 
 func describe(name string, calls []time.Duration) string {
@@ -188,8 +201,8 @@ func rankSum(all []time.Duration, hand int) (sum int) {
 	return sum
 }
 
-// troubled runs one receiver: 4 s of health, 10 s of trouble, and some seconds to recover. The publisher has real-time
-// priority, so that what it feels comes from the receiver.
+// troubled runs one receiver: some seconds of health, 10 s of trouble, and some seconds to recover. The publisher has
+// real-time priority, so that what it feels comes from the receiver.
 func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, error) {
 	n, err := lab.NewNet()
 	if err != nil {
@@ -205,7 +218,7 @@ func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, 
 	if err != nil {
 		return trial{}, err
 	}
-	pub, err := n.Publish(heavy, "--seconds", "20", "--wait", "1", "--calls", log, "--linger", "12", "--priority", "20")
+	pub, err := n.PublishAs(b.peer, heavy, "--seconds", "20", "--wait", "1", "--calls", log, "--linger", "12", "--priority", "20")
 	if err != nil {
 		return trial{}, err
 	}

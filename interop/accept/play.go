@@ -12,7 +12,7 @@ import (
 	"github.com/gobag/gobag/interop/lab"
 )
 
-// checkPlay plays the recorded robot to a Cyclone subscriber while a bare sleep loop follows the same schedule.
+// checkPlay plays the recorded robot to a subscriber while a bare sleep loop follows the same schedule.
 func checkPlay(b *bench) error {
 	n, err := lab.NewNet()
 	if err != nil {
@@ -20,7 +20,7 @@ func checkPlay(b *bench) error {
 	}
 	defer n.Close()
 	if b.played == "" {
-		if b.played, err = recorderFirst(b, n); err != nil {
+		if b.played, err = recorderFirst(b, n, b.peer); err != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func checkPlay(b *bench) error {
 	if err != nil {
 		return err
 	}
-	sub, err := n.Subscribe(robot, "--log", log)
+	sub, err := n.SubscribeAs(b.peer, robot, "--log", log)
 	if err != nil {
 		return err
 	}
@@ -60,26 +60,26 @@ func checkPlay(b *bench) error {
 	if err := comparePlayed(b, want, arrivals); err != nil {
 		return err
 	}
-	peer, err := cycloneOnSchedule(b, n)
+	peer, err := peerOnSchedule(b, n)
 	if err != nil {
 		return err
 	}
 	return judgeLateness(b, want, arrivals, peer, bare.Stdout())
 }
 
-// cycloneOnSchedule has a Cyclone C publisher send the same traffic and returns the arrivals: how late samples are by the
+// peerOnSchedule has the vendor's own publisher send the same traffic and returns the arrivals: how late samples are by the
 // wire and the subscriber alone, a megabyte image every 33 ms among them.
-func cycloneOnSchedule(b *bench, n *lab.Net) ([]lab.Arrival, error) {
-	log, err := b.peerLog("cyclone")
+func peerOnSchedule(b *bench, n *lab.Net) ([]lab.Arrival, error) {
+	log, err := b.peerLog("schedule")
 	if err != nil {
 		return nil, err
 	}
-	sub, err := n.Subscribe(robot, "--log", log)
+	sub, err := n.SubscribeAs(b.peer, robot, "--log", log)
 	if err != nil {
 		return nil, err
 	}
 	defer sub.Kill()
-	pub, err := n.Publish(robot, "--seconds", pick(b, "20", "4"), "--wait", "1")
+	pub, err := n.PublishAs(b.peer, robot, "--seconds", pick(b, "20", "4"), "--wait", "1")
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func lateness(times, schedule []int64) []time.Duration {
 }
 
 // judgeLateness compares when the player sent each sample (its source stamp) with a bare sleep loop on the same schedule,
-// and when each arrived with the arrivals from a Cyclone C publisher.
+// and when each arrived with the arrivals from the vendor's own publisher.
 func judgeLateness(b *bench, want map[string]*lab.Recorded, played, peer []lab.Arrival, bareOutput string) error {
 	var bare []time.Duration
 	for _, line := range strings.Fields(bareOutput) {
@@ -199,11 +199,11 @@ func judgeLateness(b *bench, want map[string]*lab.Recorded, played, peer []lab.A
 			peerSchedule = append(peerSchedule, int64(float64(a.Number)*1e9/t.Hz))
 		}
 		l, p := lateness(arrived, schedule), lateness(peerArrived, peerSchedule)
-		b.note("%s at the subscriber: p50 %s, p99 %s; from a Cyclone C publisher p50 %s, p99 %s", t.Name, ms(lab.Quantile(l, 0.5)),
-			ms(lab.Quantile(l, 0.99)), ms(lab.Quantile(p, 0.5)), ms(lab.Quantile(p, 0.99)))
+		b.note("%s at the subscriber: p50 %s, p99 %s; from a %s publisher p50 %s, p99 %s", t.Name, ms(lab.Quantile(l, 0.5)),
+			ms(lab.Quantile(l, 0.99)), vendor(b.peer), ms(lab.Quantile(p, 0.5)), ms(lab.Quantile(p, 0.99)))
 		excess := lab.Quantile(l, 0.99) - lab.Quantile(p, 0.99)
 		b.figure(len(l) > 0 && len(p) > 0 && excess <= 500*time.Microsecond, "lateness at the subscriber, "+t.Name,
-			"p99 ≤ 0.5 ms above the same traffic from a Cyclone C publisher", "%s above %s", ms(excess), ms(lab.Quantile(p, 0.99)))
+			"p99 ≤ 0.5 ms above the same traffic from a "+vendor(b.peer)+" publisher", "%s above %s", ms(excess), ms(lab.Quantile(p, 0.99)))
 	}
 	l := lateness(sent, due)
 	excess := lab.Quantile(l, 0.99) - base

@@ -41,7 +41,7 @@ func checkReaders(b *bench) error {
 		return err
 	}
 	defer rec.Kill()
-	pub, err := n.Publish(topics, "--seconds", "6", "--wait", "1")
+	pub, err := n.PublishAs(b.peer, topics, "--seconds", "6", "--wait", "1")
 	if err != nil {
 		return err
 	}

@@ -20,26 +20,29 @@ var robot = []lab.Topic{
 	{Kind: lab.String, Name: "/latched", Count: 10, TransientLocal: true, Depth: 10, Early: true},
 }
 
-// checkRecord records the robot in both orders of start.
+// checkRecord records the robot in both orders of start; Fast DDS also with its default transports.
 func checkRecord(b *bench) error {
 	n, err := lab.NewNet()
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	dir, err := recorderFirst(b, n)
-	if err != nil {
+	if b.played, err = recorderFirst(b, n, b.peer); err != nil {
 		return fmt.Errorf("recorder first: %w", err)
 	}
-	b.played = dir
 	if err := publisherFirst(b, n); err != nil {
 		return fmt.Errorf("publisher first: %w", err)
+	}
+	if b.peer == lab.Fast {
+		if _, err := recorderFirst(b, n, lab.FastSHM); err != nil {
+			return fmt.Errorf("shared memory: %w", err)
+		}
 	}
 	return nil
 }
 
 // recorderFirst starts the recorder, then the publisher, which waits until it has a reader for every topic.
-func recorderFirst(b *bench, n *lab.Net) (string, error) {
+func recorderFirst(b *bench, n *lab.Net, peer lab.Vendor) (string, error) {
 	scratch, err := b.dir("record")
 	if err != nil {
 		return "", err
@@ -53,7 +56,7 @@ func recorderFirst(b *bench, n *lab.Net) (string, error) {
 	if err := b.sleep(time.Second); err != nil {
 		return "", err
 	}
-	pub, err := n.Publish(robot, "--seconds", pick(b, "20", "4"), "--wait", "1")
+	pub, err := n.PublishAs(peer, robot, "--seconds", pick(b, "20", "4"), "--wait", "1")
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +67,11 @@ func recorderFirst(b *bench, n *lab.Net) (string, error) {
 	if err := errors.Join(b.sleep(200*time.Millisecond), rec.Stop(30*time.Second)); err != nil {
 		return "", err
 	}
-	return dir, compareRobot(b, "recorder first", dir, lab.SentBy(pub), false)
+	order := "recorder first"
+	if peer != b.peer {
+		order = vendor(peer)
+	}
+	return dir, compareRobot(b, order, dir, lab.SentBy(pub), false)
 }
 
 // publisherFirst starts the recorder into a running stream and watches the bag until the first message is in it.
@@ -74,7 +81,7 @@ func publisherFirst(b *bench, n *lab.Net) error {
 		return err
 	}
 	dir := filepath.Join(scratch, "bag")
-	pub, err := n.Publish(robot, "--seconds", pick(b, "22", "6"))
+	pub, err := n.PublishAs(b.peer, robot, "--seconds", pick(b, "22", "6"))
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,15 @@ import (
 )
 
 // Capture records the loopback traffic of a network. It needs a namespace, or the right to capture.
-func (n *Net) Capture(file string) (*Proc, error) {
+func (n *Net) Capture(file string) (*Proc, error) { return n.CaptureOn("lo", "", file) }
+
+// CaptureOn records the traffic of an interface of the network that fits a capture filter; "" is all.
+func (n *Net) CaptureOn(device, filter, file string) (*Proc, error) {
 	program, err := Tool("dumpcap")
 	if err != nil {
 		return nil, err
 	}
-	p, err := n.Start(nil, program, "-q", "-P", "-i", "lo", "-B", "64", "-w", file)
+	p, err := n.Start(nil, program, "-q", "-P", "-i", device, "-f", filter, "-B", "64", "-w", file)
 	if err != nil {
 		return nil, err
 	}

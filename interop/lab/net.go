@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,6 +30,8 @@ type Net struct {
 	Domain    int
 	// CycloneURI is the configuration of the Cyclone peers and what gobag is told of it; a test may change it.
 	CycloneURI string
+
+	prefix []string // put before every command
 }
 
 // NewNet makes a network. Close it.
@@ -69,7 +72,7 @@ func (n *Net) command(args []string) []string {
 	if n.Namespace == "" {
 		return args
 	}
-	return append([]string{"ip", "netns", "exec", n.Namespace}, args...)
+	return slices.Concat([]string{"ip", "netns", "exec", n.Namespace}, n.prefix, args)
 }
 
 // env is the environment of a process in the network: ours less everything that steers ROS or DDS.

@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gobag/gobag/interop/lab"
+)
+
+// loads are 100 MB/s each, with the history of a usual ROS 2 publisher: what a subscriber does not fetch in time is
+// overwritten.
+var loads = []struct {
+	name  string
+	topic lab.Topic
+}{
+	{"1 × 100 Hz × 1 MB", lab.Topic{Kind: lab.Blob, Name: "/load", Instances: 1, Hz: 100, Size: 1_000_000, Depth: 10}},
+	{"10 × 100 Hz × 100 kB", lab.Topic{Kind: lab.Blob, Name: "/load", Instances: 10, Hz: 100, Size: 100_000, Depth: 10}},
+	{"100 × 100 Hz × 10 kB", lab.Topic{Kind: lab.Blob, Name: "/load", Instances: 100, Hz: 100, Size: 10_000, Depth: 10}},
+}
+
+// The receivers of the unprivileged check.
+const (
+	byRecorder = "gobag record"
+	byProbe    = "gobag's reader alone"
+)
+
+// checkUnprivileged has every receiver take 100 MB/s in turn, all of them and the publishers as nobody, with the receive
+// buffers of a stock kernel.
+func checkUnprivileged(b *bench) (err error) {
+	restore, err := lab.LimitReceiveBuffers(lab.StockRmemMax)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, restore()) }()
+	bags, err := openBags()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bags)
+	if err := os.Chmod(b.scratch, 0o755); err != nil { // gobag itself is in it
+		return err
+	}
+	hints := 0
+	records := 0
+	for _, peer := range []lab.Vendor{lab.Cyclone, lab.Fast} {
+		for _, load := range loads {
+			shares := map[string][]float64{}
+			receivers := []string{vendor(lab.Cyclone), vendor(lab.Fast), byProbe, byRecorder}
+			for run := range pick(b, 3, 1) {
+				for _, r := range receivers {
+					share, text, err := receiveLoad(b, peer, r, load.topic, filepath.Join(bags, "bag"))
+					if err != nil {
+						return fmt.Errorf("%s from %s by %s: %w", load.name, vendor(peer), r, err)
+					}
+					shares[r] = append(shares[r], share)
+					b.note("%s from %s, run %d, %s: %.2f %%", load.name, vendor(peer), run+1, r, 100*share)
+					if r == byRecorder {
+						records++
+						if strings.Contains(text, "416.0 KiB") && strings.Contains(text, "sysctl -w net.core.rmem_max=") {
+							hints++
+						}
+					}
+				}
+			}
+			c, cc := lab.Quantile(shares[receivers[0]], 0.5), lab.Quantile(shares[receivers[1]], 0.5)
+			for _, r := range receivers[2:] {
+				ours := lab.Quantile(shares[r], 0.5)
+				b.figure(ours >= max(c, cc), fmt.Sprintf("%s from %s, %s", load.name, vendor(peer), r), "share received ≥ those of the peers' subscribers",
+					"%.2f %% beside %.2f %% (Cyclone C), %.2f %% (Fast DDS)", 100*ours, 100*c, 100*cc)
+			}
+		}
+	}
+	b.figure(hints == records && records > 0, "record with a small receive buffer", "prints its size and the command that mends it", "%d of %d times", hints, records)
+	return nil
+}
+
+// openBags makes a folder in memory that nobody may write to.
+func openBags() (string, error) {
+	dir, err := os.MkdirTemp("/dev/shm", "gobag-lab-"+strconv.Itoa(os.Getpid())+"-bags-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chown(dir, lab.Nobody, lab.Nobody)
+}
+
+// receiveLoad publishes for some seconds and returns the share of the samples that the receiver got, and what it printed.
+func receiveLoad(b *bench, peer lab.Vendor, receiver string, t lab.Topic, dir string) (share float64, text string, err error) {
+	n, err := lab.NewNet()
+	if err != nil {
+		return 0, "", err
+	}
+	defer n.Close()
+	if err := n.AsNobody(); err != nil {
+		return 0, "", err
+	}
+	topics := []lab.Topic{t}
+	var p *lab.Proc
+	switch receiver {
+	case byRecorder:
+		rec, e := b.gobag.Record(n, dir, topics, "--min-free-space", "0")
+		if e != nil {
+			return 0, "", e
+		}
+		defer os.RemoveAll(dir)
+		p = rec.Proc
+	case byProbe:
+		p, err = n.SubscribeAs(lab.Own, topics)
+	case vendor(lab.Cyclone):
+		p, err = n.SubscribeAs(lab.Cyclone, topics)
+	default: // Fast DDS asks for nothing by itself, and so for half of what it may have
+		p, err = n.SubscribeAs(lab.Fast, topics, "--rcvbuf", strconv.Itoa(lab.StockRmemMax))
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	defer p.Kill()
+	pub, err := n.PublishAs(peer, topics, "--seconds", "3", "--wait", "1", "--linger", "3")
+	if err != nil {
+		return 0, "", err
+	}
+	defer pub.Kill()
+	if err := errors.Join(pub.Wait(60*time.Second), b.sleep(200*time.Millisecond), p.Stop(60*time.Second)); err != nil {
+		return 0, "", err
+	}
+	var sent, got int64
+	for _, s := range lab.SentBy(pub) {
+		sent += s.Count
+	}
+	if receiver == byRecorder {
+		info, err := b.gobag.Info(dir)
+		if err != nil {
+			return 0, "", err
+		}
+		got = info.MessageCount
+	} else {
+		for _, e := range p.Events("topic") {
+			got += e.Int("got")
+		}
+	}
+	if sent == 0 {
+		return 0, "", errors.New("nothing was sent")
+	}
+	return float64(got) / float64(sent), p.Stdout() + p.Stderr(), nil
+}
