@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -221,7 +220,7 @@ func (d *definer) askNode(p ros.Endpoint, key typeKey, timeout time.Duration) (p
 	if err != nil {
 		return plugin.Definition{}, askedError(err, key.typ, timeout)
 	}
-	def, err := msg.Define(key.typ, key.hash, served(sources))
+	def, err := msg.DefineServed(key.typ, key.hash, served(sources))
 	if err != nil {
 		return plugin.Definition{}, fmt.Errorf("what %s serves is not used: %w", nodeName(p), err)
 	}
@@ -295,20 +294,11 @@ func (d *definer) say(l *lookup, asked error) {
 	d.r.emit(EventDefinition, slog.LevelWarn, l.topics[0].name, text)
 }
 
-// served is a msg.Source of the files that a node gave. The encodings "implicit" (declared by another file) and
-// "dynamic" (no file) have no text.
-func served(sources []ros.TypeSource) msg.Source {
-	files := make(map[string][]byte, len(sources))
-	for _, s := range sources {
-		switch s.Encoding {
-		case "msg", "srv", "action", "idl":
-			files[s.Type+"."+s.Encoding] = []byte(s.Text)
-		}
+// served hands what a node serves to package msg.
+func served(sources []ros.TypeSource) []msg.Served {
+	out := make([]msg.Served, len(sources))
+	for i, s := range sources {
+		out[i] = msg.Served(s)
 	}
-	return func(name string) ([]byte, error) {
-		if text, ok := files[name]; ok {
-			return text, nil
-		}
-		return nil, fmt.Errorf("%s: not among the served files: %w", name, fs.ErrNotExist)
-	}
+	return out
 }

@@ -49,7 +49,7 @@ func secretText() string {
 
 func secretHash(t testing.TB) string {
 	t.Helper()
-	d, err := msg.Define(secret, "", served(secretSources()))
+	d, err := msg.DefineServed(secret, "", served(secretSources()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +261,32 @@ func TestServedDefinitionIsChecked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node built by rosidl_generator_c serves files that escapes have made longer and that are cut off: what the description
+// says of the fields stands for them.
+func TestServedDefinitionThatWasCutOff(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		sources := secretSources()
+		sources[0].Text = `# in \xc2\xb0C\nstd_msgs/Header header\nSample[] samples\nfloat6`
+		sources[0].Fields = "# fields\nstd_msgs/Header header\nsecret_msgs/Sample[] samples\nfloat64 scale\n"
+		sources[2].Text = `int32\tvalue\nstring unit # \xc2\xb5`
+		for i := range sources {
+			sources[i].Text = strings.ReplaceAll(sources[i].Text, `\n`, "\n")
+		}
+		hash := secretHash(t)
+		g.publish(g.advertise("/x", secretly(hash), latched), 1, 10)
+		g.talker.ServeTypes(func(context.Context, string, string) ([]ros.TypeSource, error) { return sources, nil })
+		g.start(Options{All: true, Definition: unknown})
+		settled()
+		if res, err := g.stop(); err != nil || len(res.Undefined) != 0 {
+			t.Fatal(err, res.Undefined, g.events)
+		}
+		text := g.read().topics["/x"].Definition.Text
+		if !strings.HasPrefix(text, sources[0].Fields) || !strings.Contains(text, "\nint32\tvalue\nstring unit # µ\n") {
+			t.Errorf("%s", text)
+		}
+	})
 }
 
 // Many unknown types at nodes that do not answer: each is said once, few questions are under way at once, and the end

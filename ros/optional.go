@@ -27,6 +27,7 @@ type TypeSource struct {
 	Type     string // "std_msgs/msg/String"
 	Encoding string // "msg", "idl", "srv", "action", "dynamic" or "implicit"
 	Text     string // the file as it is; empty for "dynamic" and "implicit"
+	Fields   string // a .msg file of the fields in the node's description of the type; "" where there is none
 }
 
 // TypeDescriber is a Node that can ask the node behind a publisher how it defines a type.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gobag/gobag/cdr"
+	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/rtps/wire"
 )
@@ -91,9 +92,15 @@ func parseDescription(form serviceForm, payload []byte) ([]ros.TypeSource, error
 		d.Skip(16)
 	}
 	successful, reason := d.Bool(), d.StrBytes()
-	skipDescription(d)
+	fields := map[string]string{}
+	note := func() {
+		if typ, text := describedFields(d); text != "" {
+			fields[typ] = text
+		}
+	}
+	note()
 	for range d.Len(8) { // referenced types
-		if skipDescription(d); d.Err() != nil {
+		if note(); d.Err() != nil {
 			break
 		}
 	}
@@ -119,25 +126,36 @@ func parseDescription(form serviceForm, payload []byte) ([]ros.TypeSource, error
 	if d.Left() > 3 {
 		return nil, fmt.Errorf("reply: %d bytes too many", d.Left())
 	}
+	for i := range sources {
+		sources[i].Fields = fields[sources[i].Type]
+	}
 	if !successful {
 		return nil, fmt.Errorf("%w: %s", errRefused, quoteReason(reason))
 	}
 	return sources, nil
 }
 
-// skipDescription walks over an IndividualTypeDescription.
-func skipDescription(d *cdr.Decoder) {
-	d.StrBytes()          // type_name
+// describedFields reads an IndividualTypeDescription: the type and its fields, as the text of a message; "" if a message
+// cannot have them.
+func describedFields(d *cdr.Decoder) (typ, text string) {
+	m := msg.Message{Name: d.Str()}
+	expressible := true
 	for range d.Len(29) { // fields
-		d.StrBytes()                      // name
-		d.Uint8()                         // type.type_id
-		d.Uint64()                        // type.capacity
-		d.Uint64()                        // type.string_capacity
-		d.StrBytes()                      // type.nested_type_name
-		if d.StrBytes(); d.Err() != nil { // default_value
-			return
+		f := msg.Field{Name: d.Str()}
+		id, capacity, stringCapacity, nested := d.Uint8(), d.Uint64(), d.Uint64(), d.Str()
+		if f.Default = d.Str(); d.Err() != nil {
+			return "", ""
 		}
+		var err error
+		if f.Type, err = msg.TypeOf(id, capacity, stringCapacity, nested); err != nil {
+			expressible = false
+		}
+		m.Fields = append(m.Fields, f)
 	}
+	if text, err := m.Text(); err == nil && expressible {
+		return m.Name, text
+	}
+	return m.Name, ""
 }
 
 // quoteReason makes what a node says fit for a log.
