@@ -117,9 +117,9 @@ func whole(t *testing.T, dir string, topics []lab.Topic, sent map[string]lab.Sen
 				t.Errorf("%s: %d sent, the bag has %d: %+v", name, want, len(r.Numbers), seq)
 			}
 			entry := info.Topic(name)
-			if entry.Count != want || entry.Type != topic.Kind.Type() || entry.TypeHash != topic.Hash || entry.Lost != (lab.Lost{}) ||
+			if entry.Count != want || entry.Type != topic.Type() || entry.TypeHash != topic.Hash || entry.Lost != (lab.Lost{}) ||
 				entry.SerializationFormat != "cdr" {
-				t.Errorf("%s: info says %+v, want %d of %s", name, entry, want, topic.Kind.Type())
+				t.Errorf("%s: info says %+v, want %d of %s", name, entry, want, topic.Type())
 			}
 		}
 	}

@@ -106,7 +106,7 @@ func TestRecordOddDefinitions(t *testing.T) {
 	}{
 		{"late", "--late 3 --seconds 5", true, "has no service get_type_description"},
 		{"nameless", "--names 0 --seconds 1", true, ""},
-		{"wrong", "--wrong-text 1 --seconds 1", false, " serves is not used: type hash differs"},
+		{"wrong", "--wrong-text 1 --wrong-fields 1 --seconds 1", false, " serves is not used: type hash differs"},
 		{"refused", "--refuse 1 --seconds 1", false, "Not served today"},
 		{"silent", "--silent 1 --seconds 3", false, "did not answer"},
 	} {

@@ -36,7 +36,12 @@ func (g Gobag) RecordEnv(n *Net, env []string, dir string, topics []Topic, flags
 
 // RecordAll starts gobag record -a.
 func (g Gobag) RecordAll(n *Net, dir string, flags ...string) (*Recording, error) {
-	return g.record(n, nil, dir, append([]string{"-a"}, flags...))
+	return g.RecordWith(n, dir, append([]string{"-a"}, flags...)...)
+}
+
+// RecordWith starts gobag record with flags that say what to record.
+func (g Gobag) RecordWith(n *Net, dir string, flags ...string) (*Recording, error) {
+	return g.record(n, nil, dir, flags)
 }
 
 func (g Gobag) record(n *Net, env []string, dir string, args []string) (*Recording, error) {

@@ -39,6 +39,14 @@ func (k Kind) Type() string {
 	}
 }
 
+// Type is the ROS name of the topic's type.
+func (t Topic) Type() string {
+	if t.As == "" {
+		return t.Kind.Type()
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(strings.Replace(t.As, "::dds_::", "::", 1), "_"), "::", "/")
+}
+
 // Topic is what a peer publishes or subscribes. The zero value of a field is the peer's default: reliable, volatile,
 // KEEP_ALL.
 type Topic struct {

@@ -11,6 +11,7 @@ bool describe_option(struct describe_options *o, const char *key, const char *va
   else if (!strcmp(key, "--refuse")) o->refuse = atoi(value) != 0;
   else if (!strcmp(key, "--silent")) o->silent = atoi(value) != 0;
   else if (!strcmp(key, "--wrong-text")) o->wrong_text = atoi(value) != 0;
+  else if (!strcmp(key, "--wrong-fields")) o->wrong_fields = atoi(value) != 0;
   else if (!strcmp(key, "--names")) o->nameless = atoi(value) == 0;
   else return false;
   return true;
@@ -82,6 +83,7 @@ void catalog_load(struct catalog *c, const struct describe_options *o) {
   }
   fclose(f);
   if (!c->n) bad(path, "no type");
+  for (size_t i = 0; i < c->n && o->wrong_fields; i++) add_member(&c->types[i], path, "member not_there 3 0 0 -");
   qsort(c->types, c->n, sizeof *c->types, by_name);
 }
 

@@ -15,11 +15,12 @@ extern "C" {
 //   --refuse 1         every answer is a refusal
 //   --silent 1         no answer at all
 //   --wrong-text 1     the text of every type has a field too many
+//   --wrong-fields 1   the description of every type has a field too many
 //   --names 0          nothing is said on ros_discovery_info
 struct describe_options {
   const char *definitions;
   double late;
-  bool refuse, silent, wrong_text, nameless;
+  bool refuse, silent, wrong_text, wrong_fields, nameless;
 };
 
 // describe_option takes an option and reports whether it was one of these.
