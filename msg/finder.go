@@ -86,10 +86,21 @@ func NewFinder(o Options) *Finder {
 	for _, dir := range o.Dirs {
 		f.layers = append(f.layers, dirLayer(dir))
 	}
-	f.places = fmt.Sprintf("in %d directories", len(o.Dirs))
+	var places []string
+	switch len(o.Dirs) {
+	case 0:
+	case 1:
+		places = append(places, o.Dirs[0])
+	default:
+		places = append(places, fmt.Sprintf("%d directories", len(o.Dirs)))
+	}
 	if !o.NoBuiltin {
 		f.layers = append(f.layers, builtinLayers()...)
-		f.places += " and the built-in table"
+		places = append(places, "the built-in table")
+	}
+	f.places = "anywhere"
+	if len(places) > 0 {
+		f.places = "in " + strings.Join(places, " and ")
 	}
 	return f
 }

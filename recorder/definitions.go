@@ -291,6 +291,9 @@ func (d *definer) say(l *lookup, asked error) {
 	if asked != nil {
 		text += "; " + strings.ReplaceAll(asked.Error(), "\n", "; ")
 	}
+	if !strings.Contains(text, "--msg-path") {
+		text += "; --msg-path names more directories"
+	}
 	d.r.emit(EventDefinition, slog.LevelWarn, l.topics[0].name, text)
 }
 

@@ -45,5 +45,5 @@ func undefinedText(types []UndefinedType) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s%s)", u.Type, strings.Join(topics, ", "), more))
 	}
-	return "the bag has no definition of " + strings.Join(parts, ", ") + "; who reads it needs them from elsewhere"
+	return "the bag has no definition of " + strings.Join(parts, ", ") + "; readers need it from elsewhere"
 }

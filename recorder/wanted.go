@@ -81,7 +81,7 @@ func (r *Recorder) missingText(missing []Wanted, graph []ros.TopicInfo) string {
 		text += " has not appeared yet"
 	}
 	switch {
-	case !slices.ContainsFunc(graph, func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }):
+	case len(r.allTopics()) == 0 && !slices.ContainsFunc(graph, func(t ros.TopicInfo) bool { return slices.ContainsFunc(t.Publishers, remote) }):
 		text += "; no publisher is visible at all: do domain id, discovery range and network interface agree?"
 	case slices.ContainsFunc(missing, func(w Wanted) bool { return w.Kind == classService.String() }):
 		text += "; a service shows up once introspection is switched on in its client or server"
