@@ -287,7 +287,11 @@ func (d *definer) say(l *lookup, asked error) {
 	}
 	l.said = true
 	local := strings.TrimPrefix(l.localErr.Error(), msg.ErrNotFound.Error()+": "+l.typ+": ")
-	text := fmt.Sprintf("messages of type %s (topic '%s') are recorded without their definition: %s", l.typ, l.topics[0].name, local)
+	how := "are recorded without their definition"
+	if l.topics[0].hasDefinition() {
+		how = "are recorded with a definition that was found before a publisher announced its hash, which is another one"
+	}
+	text := fmt.Sprintf("messages of type %s (topic '%s') %s: %s", l.typ, l.topics[0].name, how, local)
 	if asked != nil {
 		text += "; " + strings.ReplaceAll(asked.Error(), "\n", "; ")
 	}

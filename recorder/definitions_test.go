@@ -340,6 +340,32 @@ func TestAskingEndsWithTheRecording(t *testing.T) {
 	})
 }
 
+// A definition that was found while no hash was known stays, and it is said that it is not that of the publisher who
+// announces one.
+func TestHashComesLate(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		p := g.advertise("/x", secretly(""))
+		g.start(Options{All: true, Node: struct{ ros.Node }{g.node}, Definition: func(typ, hash string) (plugin.Definition, error) {
+			if hash != "" {
+				return unknown(typ, hash)
+			}
+			return plugin.Definition{Encoding: "ros2msg", Text: "int32 old"}, nil
+		}})
+		g.publish(p, 1, 10)
+		settled()
+		g.advertise("/x", secretly(secretHash(t)))
+		settled()
+		res, err := g.stop()
+		if err != nil || len(res.Undefined) != 0 {
+			t.Fatal(err, res.Undefined)
+		}
+		if s := g.read(); s.topics["/x"].Definition.Text != "int32 old" || s.topics["/x"].TypeHash != secretHash(t) {
+			t.Errorf("%+v", s.topics["/x"].Topic)
+		}
+		g.wantEvent(EventDefinition, "are recorded with a definition that was found before a publisher announced its hash, which is another one: not here; --msg-path")
+	})
+}
+
 // A node that cannot ask says so at once.
 func TestNodeThatCannotAsk(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
@@ -28,19 +29,24 @@ func completeBag(_ *cobra.Command, words []string, _ string) ([]string, cobra.Sh
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// completeTopics offers the topics of the bag that stands on the command line already.
-func completeTopics(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(words) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completeNames offers what is of a kind in the bag that stands on the command line already: its topics, services or
+// actions.
+func completeNames(kind nameKind) cobra.CompletionFunc {
+	return func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(words) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		r, err := bag.Open(context.Background(), words[0], bag.ReaderOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer r.Close()
+		var names []string
+		for _, t := range r.Info().Topics {
+			if k, owner, _ := classify(t.Name); k == kind && !slices.Contains(names, owner) {
+				names = append(names, owner)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	r, err := bag.Open(context.Background(), words[0], bag.ReaderOptions{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer r.Close()
-	var names []string
-	for _, t := range r.Info().Topics {
-		names = append(names, t.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -141,6 +141,8 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"__complete", "record", "-s", ""}, "sqlite3"},
 		{[]string{"__complete", "play", bag, "--topics", ""}, "/chatter"},
+		{[]string{"__complete", "play", bag, "--exclude-services", ""}, "/add\n"},
+		{[]string{"__complete", "play", bag, "--actions", ""}, "/fib\n"},
 		{[]string{"__complete", "rec"}, "record"},
 	} {
 		if r := cli(nil, c.words...); r.code != 0 || !strings.Contains(r.out, c.want) {

@@ -85,8 +85,10 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	f.node.define(fs, "gobag_player")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
-	cmd.RegisterFlagCompletionFunc("topics", completeTopics)
-	cmd.RegisterFlagCompletionFunc("exclude-topics", completeTopics)
+	for kind, flag := range map[nameKind]string{kindTopic: "topics", kindService: "services", kindAction: "actions"} {
+		cmd.RegisterFlagCompletionFunc(flag, completeNames(kind))
+		cmd.RegisterFlagCompletionFunc("exclude-"+flag, completeNames(kind))
+	}
 	cmd.RegisterFlagCompletionFunc("log-level", completeLevel)
 	return cmd
 }
