@@ -40,11 +40,11 @@ func serveFiles(t *testing.T, n *lab.Net, v lab.Vendor, files map[string]string,
 	return &server{Proc: p, topics: topics, hash: topic.Hash}
 }
 
-// eachVendor runs a test with each of the two vendors.
-func eachVendor(t *testing.T, test func(t *testing.T, n *lab.Net, v lab.Vendor)) {
+// eachVendor runs a test with each of the two vendors, and with more.
+func eachVendor(t *testing.T, test func(t *testing.T, n *lab.Net, v lab.Vendor), more ...lab.Vendor) {
 	t.Parallel()
 	needPeers(t)
-	for _, v := range []lab.Vendor{lab.Cyclone, lab.Fast} {
+	for _, v := range append([]lab.Vendor{lab.Cyclone, lab.Fast}, more...) {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
 			test(t, newNet(t), v)
@@ -105,7 +105,7 @@ func TestRecordServedDefinition(t *testing.T) {
 		if text := rec.Stdout() + rec.Stderr(); strings.Contains(text, "without their definition") {
 			t.Errorf("said of a definition that came: %q", text)
 		}
-	})
+	}, lab.FastSHM)
 }
 
 // What rosidl compiles into nodes is not always what the interface files say (see lab.Compiled). The definition that is recorded
@@ -216,7 +216,8 @@ func TestTypeDescriptionService(t *testing.T) {
 	})
 }
 
-// A service that comes after its topic is found; one that never answers or refuses ends in an error; names are not needed.
+// A service that comes after its topic is found; one that never answers or refuses ends in an error; names are not needed, also
+// where another node of the process knows nothing of the type.
 func TestTypeDescriptionOddServices(t *testing.T) {
 	eachVendor(t, func(t *testing.T, n *lab.Net, v lab.Vendor) {
 		for _, c := range []struct {
@@ -224,6 +225,8 @@ func TestTypeDescriptionOddServices(t *testing.T) {
 		}{
 			{"late", "--late 1", "", ""},
 			{"nameless", "--names 0", "", ""},
+			{"two nodes", "--decoy 1", "", ""},
+			{"two nameless nodes", "--decoy 1 --names 0", "", ""},
 			{"refuse", "--refuse 1", "", "Not served today"},
 			{"silent", "--silent 1", "-timeout 2s", "deadline"},
 			{"none", "--late 100", "-timeout 1s", "deadline"},

@@ -17,10 +17,19 @@ typedef type_description_interfaces_msg_dds__IndividualTypeDescription_ descript
 typedef type_description_interfaces_msg_dds__Field_ field;
 typedef type_description_interfaces_msg_dds__TypeSource_ source;
 
+// The service of one node.
+struct service {
+  const char *node;
+  const struct catalog *catalog;
+  dds_entity_t reader, writer;
+};
+
 static struct {
   const struct describe_options *options;
-  struct catalog catalog;
-  dds_entity_t participant, reader, writer;
+  struct catalog catalog, empty;
+  dds_entity_t participant;
+  struct service services[2];
+  int n; // services that are there
   pthread_t thread;
   bool running;
   atomic_bool stop;
@@ -32,11 +41,12 @@ static void *room(size_t n, size_t size) {
   return p;
 }
 
-// service_qos is that of rmw_qos_profile_services_default, with the id of the service and the hash of its type.
-static dds_qos_t *service_qos(void) {
+// service_qos is that of rmw_qos_profile_services_default, with the id of the service and the hash of its type. Services and
+// clients of a participant are numbered.
+static dds_qos_t *service_qos(uint8_t number) {
   dds_guid_t g;
   must(dds_get_guid(server.participant, &g), "guid");
-  memcpy(g.v + 12, (uint8_t[]){0, 0, 0, 1}, 4); // services and clients of a participant are numbered
+  memcpy(g.v + 12, (uint8_t[]){0, 0, 0, number}, 4);
   char data[256];
   int n = snprintf(data, sizeof data, "serviceid=%x", g.v[0]);
   for (int i = 1; i < 16; i++) n += snprintf(data + n, sizeof data - (size_t)n, ".%x", g.v[i]);
@@ -50,20 +60,28 @@ static dds_qos_t *service_qos(void) {
   return q;
 }
 
-static void open_service(void) {
+static struct service *open_service(const char *node, const struct catalog *c) {
+  struct service *s = &server.services[server.n++];
+  *s = (struct service){.node = node, .catalog = c};
   char name[256];
-  dds_qos_t *q = service_qos();
-  snprintf(name, sizeof name, "rq%s/get_type_descriptionRequest", graph_name());
+  dds_qos_t *q = service_qos((uint8_t)server.n);
+  snprintf(name, sizeof name, "rq%s/get_type_descriptionRequest", node);
   dds_entity_t t = must(dds_create_topic(server.participant, &type_description_interfaces_srv_dds__GetTypeDescription_Request__desc,
                                          name, NULL, NULL), name);
-  server.reader = must(dds_create_reader(server.participant, t, q, NULL), name);
-  snprintf(name, sizeof name, "rr%s/get_type_descriptionReply", graph_name());
+  s->reader = must(dds_create_reader(server.participant, t, q, NULL), name);
+  snprintf(name, sizeof name, "rr%s/get_type_descriptionReply", node);
   t = must(dds_create_topic(server.participant, &type_description_interfaces_srv_dds__GetTypeDescription_Response__desc, name, NULL,
                             NULL), name);
-  server.writer = must(dds_create_writer(server.participant, t, q, NULL), name);
+  s->writer = must(dds_create_writer(server.participant, t, q, NULL), name);
   dds_delete_qos(q);
-  graph_add(server.reader);
-  graph_add(server.writer);
+  return s;
+}
+
+static void open_services(void) {
+  if (server.options->decoy) open_service(DECOY, &server.empty);
+  struct service *s = open_service(graph_name(), &server.catalog);
+  graph_add(s->reader);
+  graph_add(s->writer);
   if (!server.options->nameless) graph_say();
   printf("{\"event\":\"serving\",\"mono_ns\":%lld}\n", (long long)mono_ns());
 }
@@ -81,11 +99,11 @@ static void client_id(const dds_builtintopic_endpoint_t *e, char *id, size_t cap
   if (at) snprintf(id, cap, "%.*s", (int)strcspn(at + 9, ";"), at + 9);
 }
 
-static bool reader_of(const char *want) {
+static bool reader_of(const struct service *s, const char *want) {
   dds_instance_handle_t readers[64];
-  int n = dds_get_matched_subscriptions(server.writer, readers, 64);
+  int n = dds_get_matched_subscriptions(s->writer, readers, 64);
   for (int i = 0; i < n && i < 64; i++) {
-    dds_builtintopic_endpoint_t *e = dds_get_matched_subscription_data(server.writer, readers[i]);
+    dds_builtintopic_endpoint_t *e = dds_get_matched_subscription_data(s->writer, readers[i]);
     if (!e) continue;
     char id[128];
     client_id(e, id, sizeof id);
@@ -97,16 +115,16 @@ static bool reader_of(const char *want) {
 
 // heard reports whether the reader of the client that wrote a request is matched, after at most 100 ms, as
 // rmw_cyclonedds_cpp does it: client's endpoints have the same clientid= in their USER_DATA. Of one without, it believes so.
-static bool heard(dds_instance_handle_t request_writer) {
-  dds_builtintopic_endpoint_t *e = dds_get_matched_publication_data(server.reader, request_writer);
+static bool heard(const struct service *s, dds_instance_handle_t request_writer) {
+  dds_builtintopic_endpoint_t *e = dds_get_matched_publication_data(s->reader, request_writer);
   if (!e) return false; // gone
   char id[128];
   client_id(e, id, sizeof id);
   dds_builtintopic_free_endpoint(e);
   if (!id[0]) return true;
   for (int i = 0; i < 10; i++, sleep_ms(10))
-    if (reader_of(id)) return true;
-  return reader_of(id);
+    if (reader_of(s, id)) return true;
+  return reader_of(s, id);
 }
 
 static void fill(description *d, const struct described *t) {
@@ -121,7 +139,7 @@ static void fill(description *d, const struct described *t) {
   d->fields_._length = d->fields_._maximum = (uint32_t)t->n_members;
 }
 
-static void respond(const request *q, const struct answer *a) {
+static void respond(const struct service *s, const request *q, const struct answer *a) {
   size_t others = a->failure ? 0 : a->n - 1, files = a->failure || !q->include_type_sources_ ? 0 : a->n;
   response r = {.client_ = q->client_, .sequence_ = q->sequence_, .successful_ = !a->failure,
     .failure_reason_ = (char *)(a->failure ? a->failure : "")};
@@ -136,37 +154,42 @@ static void respond(const request *q, const struct answer *a) {
   r.type_description_.referenced_type_descriptions_._length = r.type_description_.referenced_type_descriptions_._maximum = (uint32_t)others;
   r.type_sources_._buffer = sources;
   r.type_sources_._length = r.type_sources_._maximum = (uint32_t)files;
-  must(dds_write(server.writer, &r), "response");
+  must(dds_write(s->writer, &r), "response");
   free(r.type_description_.type_description_.fields_._buffer);
   for (size_t i = 0; i < others; i++) free(referenced[i].fields_._buffer);
   free(referenced);
   free(sources);
 }
 
-static void serve_one(const request *q, dds_instance_handle_t from) {
+static void serve_one(const struct service *s, const request *q, dds_instance_handle_t from) {
   struct answer a;
-  catalog_answer(&server.catalog, q->type_hash_, &a);
+  catalog_answer(s->catalog, q->type_hash_, &a);
   const char *result = a.failure ? a.failure : "served";
   if (server.options->silent) result = "silence";
-  else if (!heard(from)) result = "nobody to answer";
-  else respond(q, &a);
-  describe_event(q->type_name_, q->type_hash_, q->include_type_sources_, result);
+  else if (!heard(s, from)) result = "nobody to answer";
+  else respond(s, q, &a);
+  describe_event(s->node, q->type_name_, q->type_hash_, q->include_type_sources_, result);
+}
+
+// take_one serves a request and reports whether there was one.
+static bool take_one(const struct service *s) {
+  void *sample = NULL;
+  dds_sample_info_t info;
+  int n = must(dds_take(s->reader, &sample, &info, 1, 1), "request");
+  if (n == 0) return false;
+  if (info.valid_data) serve_one(s, sample, info.publication_handle);
+  must(dds_return_loan(s->reader, &sample, n), "loan");
+  return true;
 }
 
 static void *serve(void *unused) {
   int64_t begin = mono_ns() + (int64_t)(server.options->late * 1e9);
   while (!server.stop && mono_ns() < begin) sleep_ms(5);
-  if (!server.reader && !server.stop) open_service();
+  if (!server.n && !server.stop) open_services();
   while (!server.stop) {
-    void *sample = NULL;
-    dds_sample_info_t info;
-    int n = must(dds_take(server.reader, &sample, &info, 1, 1), "request");
-    if (n == 0) {
-      sleep_ms(5);
-      continue;
-    }
-    if (info.valid_data) serve_one(sample, info.publication_handle);
-    must(dds_return_loan(server.reader, &sample, n), "loan");
+    bool more = false;
+    for (int i = 0; i < server.n; i++) more = take_one(&server.services[i]) || more;
+    if (!more) sleep_ms(5);
   }
   return unused;
 }
@@ -175,7 +198,7 @@ void cy_describe(dds_entity_t participant, const struct describe_options *o) {
   server.options = o;
   server.participant = participant;
   catalog_load(&server.catalog, o);
-  if (o->late <= 0) open_service();
+  if (o->late <= 0) open_services();
   server.running = true;
   if (pthread_create(&server.thread, NULL, serve, NULL)) abort();
 }

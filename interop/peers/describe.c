@@ -12,6 +12,7 @@ bool describe_option(struct describe_options *o, const char *key, const char *va
   else if (!strcmp(key, "--silent")) o->silent = atoi(value) != 0;
   else if (!strcmp(key, "--wrong-text")) o->wrong_text = atoi(value) != 0;
   else if (!strcmp(key, "--wrong-fields")) o->wrong_fields = atoi(value) != 0;
+  else if (!strcmp(key, "--decoy")) o->decoy = atoi(value) != 0;
   else if (!strcmp(key, "--names")) o->nameless = atoi(value) == 0;
   else return false;
   return true;
@@ -136,7 +137,7 @@ void catalog_answer(const struct catalog *c, const char *type_hash, struct answe
   if (!whole) a->failure = "Failed to populate TypeDescription to response.";
 }
 
-void describe_event(const char *type_name, const char *type_hash, bool sources, const char *result) {
-  printf("{\"event\":\"asked\",\"type\":\"%s\",\"hash\":\"%s\",\"sources\":%s,\"result\":\"%s\"}\n", type_name, type_hash,
-         sources ? "true" : "false", result);
+void describe_event(const char *node, const char *type_name, const char *type_hash, bool sources, const char *result) {
+  printf("{\"event\":\"asked\",\"node\":\"%s\",\"type\":\"%s\",\"hash\":\"%s\",\"sources\":%s,\"result\":\"%s\"}\n", node, type_name,
+         type_hash, sources ? "true" : "false", result);
 }

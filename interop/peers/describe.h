@@ -17,10 +17,12 @@ extern "C" {
 //   --wrong-text 1     the text of every type has a field too many
 //   --wrong-fields 1   the description of every type has a field too many
 //   --names 0          nothing is said on ros_discovery_info
+//   --decoy 1          another node of the process, /lab/decoy, has the service too and knows no type; it is not in
+//                      ros_discovery_info
 struct describe_options {
   const char *definitions;
   double late;
-  bool refuse, silent, wrong_text, wrong_fields, nameless;
+  bool refuse, silent, wrong_text, wrong_fields, nameless, decoy;
 };
 
 // describe_option takes an option and reports whether it was one of these.
@@ -65,11 +67,14 @@ struct answer {
   size_t n;
 };
 
-// catalog_answer looks up a type as rcl does: by its hash alone.
+// catalog_answer looks up a type as rcl does: by its hash alone. A catalog without types knows none.
 void catalog_answer(const struct catalog *c, const char *type_hash, struct answer *a);
 
-// describe_event prints what was asked and how it was answered.
-void describe_event(const char *type_name, const char *type_hash, bool sources, const char *result);
+// The node of --decoy.
+#define DECOY "/lab/decoy"
+
+// describe_event prints which node was asked for what, and how it was answered.
+void describe_event(const char *node, const char *type_name, const char *type_hash, bool sources, const char *result);
 
 #ifdef __cplusplus
 }

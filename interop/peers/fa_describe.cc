@@ -1,6 +1,7 @@
 #include "fa_describe.h"
 
 #include <atomic>
+#include <deque>
 #include <fastcdr/Cdr.h>
 #include <fastcdr/FastBuffer.h>
 #include <fastdds/dds/publisher/DataWriterListener.hpp>
@@ -41,63 +42,51 @@ class matched_readers : public DataWriterListener {
   std::set<GUID_t> readers_;
 };
 
-class describe_server {
+// The service of one node.
+class describe_service {
  public:
-  describe_server(DomainParticipant *p, const describe_options &o) : participant_(p), options_(o) {
-    catalog_load(&catalog_, &options_);
-    if (o.late <= 0) open();
-    thread_ = std::thread(&describe_server::serve, this);
-  }
-  ~describe_server() {
-    stop_ = true;
-    thread_.join();
-    if (writer_) writer_->set_listener(nullptr);
-  }
+  describe_service(DomainParticipant *p, const std::string &node, const catalog &c, const describe_options &o);
+  ~describe_service() { writer_->set_listener(nullptr); }
+  bool take_one();
+  GUID_t reader() const { return reader_->guid(); }
+  GUID_t writer() const { return writer_->guid(); }
 
  private:
-  void open();
-  void serve();
   void serve_one(const payload &request, const SampleInfo &info);
   bool heard(const GUID_t &client);
 
-  DomainParticipant *participant_;
-  describe_options options_;
-  catalog catalog_;
+  std::string node_;
+  const catalog &catalog_;
+  const describe_options &options_;
   matched_readers matched_;
-  DataReader *reader_ = nullptr;
-  DataWriter *writer_ = nullptr;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+  DataReader *reader_;
+  DataWriter *writer_;
 };
 
-void describe_server::open() {
-  std::string user_data;
-  if (catalog_.service_hash) user_data = "typehash=" + std::string(catalog_.service_hash) + ";";
-  std::string service = fa_graph_name() + "/get_type_description";
-  Subscriber *subscriber = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+describe_service::describe_service(DomainParticipant *p, const std::string &node, const catalog &c, const describe_options &o)
+    : node_(node), catalog_(c), options_(o) {
+  std::string user_data, service = node + "/get_type_description";
+  if (c.service_hash) user_data = "typehash=" + std::string(c.service_hash) + ";";
+  Subscriber *subscriber = p->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
   fa_must(subscriber, "service subscriber");
   DataReaderQos rq = subscriber->get_default_datareader_qos();
   raw_qos(rq, false, 10, user_data);
-  reader_ = subscriber->create_datareader(raw_topic(participant_, "rq" + service + "Request",
-                                                    "type_description_interfaces::srv::dds_::GetTypeDescription_Request_"), rq);
+  reader_ = subscriber->create_datareader(
+      raw_topic(p, "rq" + service + "Request", "type_description_interfaces::srv::dds_::GetTypeDescription_Request_"), rq);
   fa_must(reader_, "request reader");
-  Publisher *publisher = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
+  Publisher *publisher = p->create_publisher(PUBLISHER_QOS_DEFAULT);
   fa_must(publisher, "service publisher");
   DataWriterQos wq = publisher->get_default_datawriter_qos();
   raw_qos(wq, false, 10, user_data);
-  writer_ = publisher->create_datawriter(raw_topic(participant_, "rr" + service + "Reply",
-                                                   "type_description_interfaces::srv::dds_::GetTypeDescription_Response_"),
-                                         wq, &matched_, StatusMask::publication_matched());
+  writer_ = publisher->create_datawriter(
+      raw_topic(p, "rr" + service + "Reply", "type_description_interfaces::srv::dds_::GetTypeDescription_Response_"), wq, &matched_,
+      StatusMask::publication_matched());
   fa_must(writer_, "response writer");
-  fa_graph_add(reader_->guid());
-  fa_graph_add(writer_->guid());
-  if (!options_.nameless) fa_graph_say();
-  printf("{\"event\":\"serving\",\"mono_ns\":%lld}\n", (long long)mono_ns());
 }
 
 // heard reports whether the client is matched, after at most 100 ms, as rmw_fastrtps_cpp does it where the client said which
 // reader is its own. Of one that did not, it believes so.
-bool describe_server::heard(const GUID_t &client) {
+bool describe_service::heard(const GUID_t &client) {
   if (!(client.entityId.value[3] & 0x04)) return true; // the request's writer
   for (int i = 0; i < 100 && !matched_.has(client); i++) sleep_ms(1);
   return matched_.has(client);
@@ -126,7 +115,7 @@ static payload make_response(const answer &a, bool sources) {
   return payload(buffer.getBuffer(), buffer.getBuffer() + c.getSerializedDataLength());
 }
 
-void describe_server::serve_one(const payload &request, const SampleInfo &info) {
+void describe_service::serve_one(const payload &request, const SampleInfo &info) {
   std::string name, hash;
   bool sources = false;
   try {
@@ -135,7 +124,7 @@ void describe_server::serve_one(const payload &request, const SampleInfo &info) 
     c.read_encapsulation();
     c >> name >> hash >> sources;
   } catch (eprosima::fastcdr::exception::Exception &e) {
-    describe_event("", "", false, "a request that cannot be read");
+    describe_event(node_.c_str(), "", "", false, "a request that cannot be read");
     return;
   }
   // The client is known by the reader that it waits with, where the request says that, else by the request's writer.
@@ -153,18 +142,58 @@ void describe_server::serve_one(const payload &request, const SampleInfo &info) 
     payload response = make_response(a, sources);
     fa_must(writer_->write(&response, params), "response");
   }
-  describe_event(name.c_str(), hash.c_str(), sources, result);
+  describe_event(node_.c_str(), name.c_str(), hash.c_str(), sources, result);
+}
+
+bool describe_service::take_one() {
+  payload request;
+  SampleInfo info;
+  if (reader_->take_next_sample(&request, &info) != ReturnCode_t::RETCODE_OK) return false;
+  if (info.valid_data) serve_one(request, info);
+  return true;
+}
+
+class describe_server {
+ public:
+  describe_server(DomainParticipant *p, const describe_options &o) : participant_(p), options_(o) {
+    catalog_load(&catalog_, &options_);
+    if (o.late <= 0) open();
+    thread_ = std::thread(&describe_server::serve, this);
+  }
+  ~describe_server() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  void open();
+  void serve();
+
+  DomainParticipant *participant_;
+  describe_options options_;
+  catalog catalog_{}, empty_{};
+  std::deque<describe_service> services_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+void describe_server::open() {
+  if (options_.decoy) services_.emplace_back(participant_, DECOY, empty_, options_);
+  services_.emplace_back(participant_, fa_graph_name(), catalog_, options_);
+  fa_graph_add(services_.back().reader());
+  fa_graph_add(services_.back().writer());
+  if (!options_.nameless) fa_graph_say();
+  printf("{\"event\":\"serving\",\"mono_ns\":%lld}\n", (long long)mono_ns());
 }
 
 void describe_server::serve() {
   int64_t begin = mono_ns() + (int64_t)(options_.late * 1e9);
   while (!stop_ && mono_ns() < begin) sleep_ms(5);
-  if (!reader_ && !stop_) open();
-  payload request;
-  SampleInfo info;
+  if (services_.empty() && !stop_) open();
   while (!stop_) {
-    if (reader_->take_next_sample(&request, &info) != ReturnCode_t::RETCODE_OK) sleep_ms(5);
-    else if (info.valid_data) serve_one(request, info);
+    bool more = false;
+    for (describe_service &s : services_) more = s.take_one() || more;
+    if (!more) sleep_ms(5);
   }
 }
 
