@@ -128,10 +128,11 @@ func (f *playFlags) options() (o player.Options, config map[string]any, err erro
 	return o, config, nil
 }
 
-// openBag opens a bag; a path with nothing there is a mistake in the command line, as in rosbag2.
+// openBag opens a bag. A path with nothing there gets a short error: the command line is well formed, so that the exit code
+// is that of a failure (rosbag2's argument parser makes it 2).
 func openBag(ctx context.Context, path string, o bag.ReaderOptions) (*bag.Reader, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, usageError("bag path %q does not exist", path)
+		return nil, fmt.Errorf("bag path %q does not exist", path)
 	}
 	return bag.Open(ctx, path, o)
 }
