@@ -168,7 +168,7 @@ func (r *Reader) closeIdle() {
 		}
 		f.mu.Lock()
 		if f.refs == 0 {
-			f.closeLocked() // read only: nothing to lose
+			_ = f.closeLocked() // read only: nothing to lose
 		}
 		f.mu.Unlock()
 	}

@@ -80,7 +80,7 @@ func (r *Reader) unpackFile(f *readerFile) (_ string, err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, out.Close()); err != nil {
-			os.Remove(out.Name())
+			_ = os.Remove(out.Name()) // what stays goes with the temporary directory
 		}
 	}()
 	dec, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessage))

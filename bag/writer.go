@@ -235,10 +235,10 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 				err = errors.Join(err, w.file.w.Close(plugin.Metadata{}))
 				w.remove(w.file.name)
 			}
-			os.Remove(filepath.Join(dir, MetadataFile))
-			os.Remove(dir)
+			_ = os.Remove(filepath.Join(dir, MetadataFile))
+			_ = os.Remove(dir)
 			if w.lock != nil {
-				w.lock.Unlock()
+				err = errors.Join(err, w.lock.Unlock())
 			}
 		}
 	}()
@@ -272,8 +272,7 @@ func makeDir(dir, abs string) error {
 		return err
 	}
 	if err := fsx.SyncDir(parent); err != nil {
-		os.Remove(dir)
-		return err
+		return errors.Join(err, os.Remove(dir))
 	}
 	return nil
 }

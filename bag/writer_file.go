@@ -28,16 +28,17 @@ func (w *Writer) openFile(ctx context.Context, n int) (*writerFile, error) {
 	return &writerFile{w: dw, name: name}, nil
 }
 
-// remove takes away a storage that was made by mistake, with what belongs to it.
+// remove takes away a storage that was made by mistake, with what belongs to it. What stays is in the way of the next
+// file of that name.
 func (w *Writer) remove(name string) {
 	es, err := os.ReadDir(w.dir)
-	if err != nil {
-		return
-	}
 	for _, e := range es {
 		if e.Name() == name || strings.HasPrefix(e.Name(), name+"-") {
-			os.RemoveAll(filepath.Join(w.dir, e.Name()))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(w.dir, e.Name())))
 		}
+	}
+	if err != nil {
+		w.log.Warn("a storage that was given up could not be removed", "file", name, "err", err)
 	}
 }
 
@@ -79,7 +80,7 @@ func (w *Writer) split() error {
 	}
 	w.syncMu.Unlock()
 	if err != nil {
-		next.w.Close(plugin.Metadata{})
+		_ = next.w.Close(plugin.Metadata{}) // it has no messages
 		w.remove(next.name)
 		return w.fail(fmt.Errorf("close %s: %w", old.name, err))
 	}
@@ -102,7 +103,7 @@ func (w *Writer) openNext() (*writerFile, []plugin.TopicID, error) {
 	ids := make([]plugin.TopicID, len(w.topics))
 	for i := range w.topics {
 		if ids[i], err = next.w.AddTopic(w.topics[i].topic); err != nil {
-			next.w.Close(plugin.Metadata{})
+			_ = next.w.Close(plugin.Metadata{}) // it has no messages
 			w.remove(next.name)
 			return nil, nil, fmt.Errorf("add topic %q: %w", w.topics[i].topic.Name, err)
 		}
@@ -300,7 +301,7 @@ func (w *Writer) correctTopics(m *Metadata, last plugin.Info) {
 
 // diskSize returns the bytes of a file, or of all files below a directory; what cannot be read counts as nothing.
 func diskSize(path string) (n int64) {
-	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if fi, err := d.Info(); err == nil {
 				n += fi.Size()

@@ -77,7 +77,9 @@ func parseYAML(b []byte) (v yval, err error) {
 	return v, v.resolve()
 }
 
-func (v yval) errorf(format string, args ...any) error {
+func (v yval) errorf(format string, args ...any) error { return v.fault(format, args...) }
+
+func (v yval) fault(format string, args ...any) *YAMLError {
 	e := &YAMLError{Key: v.path, Err: fmt.Errorf(format, args...)}
 	if v.n != nil {
 		e.Line = v.n.Line
@@ -125,7 +127,7 @@ func (v yval) get(key string) (yval, error) {
 func (v yval) need(key string) (yval, error) {
 	sub, err := v.get(key)
 	if err == nil && sub.missing() {
-		e := sub.errorf("the key is missing").(*YAMLError)
+		e := sub.fault("the key is missing")
 		e.Line = v.n.Line
 		err = e
 	}
