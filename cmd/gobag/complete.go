@@ -21,6 +21,13 @@ func completeLevel(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return []string{"debug", "info", "warn", "error", "fatal"}, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeFlag offers what f gives as values of a flag of cmd.
+func completeFlag(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err) // the command has no such flag, or it is completed twice
+	}
+}
+
 // completeBag lets the shell complete one path: a bag is a directory or a file.
 func completeBag(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(words) > 0 {

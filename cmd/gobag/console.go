@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"sync"
 )
@@ -52,7 +53,7 @@ func (c *console) Close() { c.SetStatus("") }
 
 func (c *console) hide() {
 	if c.shown {
-		io.WriteString(c.w, "\r\x1b[K")
+		fmt.Fprint(c.w, "\r\x1b[K")
 		c.shown = false
 	}
 }
@@ -61,7 +62,7 @@ func (c *console) show() {
 	if c.status == "" || !c.tty {
 		return
 	}
-	io.WriteString(c.w, clip(c.status, c.width()-1))
+	fmt.Fprint(c.w, clip(c.status, c.width()-1))
 	c.shown = true
 }
 

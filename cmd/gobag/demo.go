@@ -34,7 +34,7 @@ every byte that a subscriber gets is compared again. Exit code 1 if anything is 
 	d.seconds = secondsValue(5 * time.Second)
 	fs.Var(&d.seconds, "duration", "how long the robot publishes")
 	fs.Float64VarP(&d.rate, "rate", "r", 10, "how fast, `FACTOR`, it is replayed")
-	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
+	completeFlag(cmd, "storage", completeStorage)
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func (d *demo) record(ctx context.Context) (recorder.Result, error) {
 	if err != nil {
 		return recorder.Result{}, err
 	}
-	defer robot.Close()
+	defer func() { _ = robot.Close() }() // what the recorder did not get is missing in the bag, and found there
 	recNode, err := loopbackNode(d.app, d.domain, "gobag_recorder")
 	if err != nil {
 		return recorder.Result{}, err

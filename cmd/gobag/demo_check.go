@@ -53,8 +53,8 @@ func (d *demo) checkBag(ctx context.Context, res recorder.Result) ([][]uint64, e
 		if !ok {
 			return nil, fmt.Errorf("the bag has a message of a topic that nobody published")
 		}
-		n, found := uint64(0), false
-		for n = next[i]; n < d.sent[i] && !found; n++ { // what is missing in between was lost, and is counted below
+		n, found := next[i], false
+		for ; n < d.sent[i] && !found; n++ { // what is missing in between was lost, and is counted below
 			found, scratch = d.streams[i].Matches(scratch, n, m.Data)
 		}
 		if !found {

@@ -34,6 +34,5 @@ func discoveryPortFree(domain int) bool {
 	if err != nil {
 		return false
 	}
-	c.Close()
-	return true
+	return c.Close() == nil
 }

@@ -45,8 +45,8 @@ crash, or that is being recorded, opens as it is. Bags recorded by gobag also te
 	fs.StringVar(&o.sort, "sort", "name", "order `BY` of the topics: name, type or count")
 	switchFlag(fs, &o.json, "json", "", "JSON for programs")
 	fs.StringVar(&o.configYML, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
-	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
-	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]cobra.Completion{"name", "type", "count"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "storage", completeStorage)
+	completeFlag(cmd, "sort", cobra.FixedCompletions([]cobra.Completion{"name", "type", "count"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

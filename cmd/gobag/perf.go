@@ -78,7 +78,7 @@ Ctrl-C ends the run and keeps the finished cells. Exit code 1 when a cell failed
 	fs.StringVarP(&f.output, "output", "o", "", "directory `DIR` for the bags, which are kept (default: a temporary one)")
 	fs.IntVar(&f.domain, "domain-id", -1, "ROS domain `N` (default: a free one)")
 	fs.Lookup("domain-id").DefValue = "0"
-	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
+	completeFlag(cmd, "storage", completeStorage)
 	return cmd
 }
 
@@ -211,7 +211,7 @@ func newPerfPublish(a *app) *cobra.Command {
 			defer stop.Close()
 			if untilStdinCloses {
 				go func() {
-					io.Copy(io.Discard, a.in)
+					_, _ = io.Copy(io.Discard, a.in) // an error ends it as well
 					stop.stop()
 				}()
 			}

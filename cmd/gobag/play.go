@@ -84,12 +84,12 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	hide(fs, "exclude")
 	f.node.define(fs, "gobag_player")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
-	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
+	completeFlag(cmd, "storage", completeStorage)
 	for kind, flag := range map[nameKind]string{kindTopic: "topics", kindService: "services", kindAction: "actions"} {
-		cmd.RegisterFlagCompletionFunc(flag, completeNames(kind))
-		cmd.RegisterFlagCompletionFunc("exclude-"+flag, completeNames(kind))
+		completeFlag(cmd, flag, completeNames(kind))
+		completeFlag(cmd, "exclude-"+flag, completeNames(kind))
 	}
-	cmd.RegisterFlagCompletionFunc("log-level", completeLevel)
+	completeFlag(cmd, "log-level", completeLevel)
 	return cmd
 }
 

@@ -119,10 +119,10 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	fs.StringVarP(&f.serialization, "serialization-format", "f", "", "only what comes off the wire: cdr")
 	switchFlag(fs, &f.noKeyboard, "disable-keyboard-controls", "", "there are none")
 	hide(fs, "until-stdin-closes", "exclude", "serialization-format", "disable-keyboard-controls")
-	cmd.RegisterFlagCompletionFunc("storage", completeStorage)
-	cmd.RegisterFlagCompletionFunc("storage-preset-profile", cobra.FixedCompletions([]cobra.Completion{"resilient", "fast", "small", "none"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.RegisterFlagCompletionFunc("compat", cobra.FixedCompletions([]cobra.Completion{"auto", "humble", "jazzy"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.RegisterFlagCompletionFunc("log-level", completeLevel)
-	cmd.RegisterFlagCompletionFunc("output", cobra.NoFileCompletions)
+	completeFlag(cmd, "storage", completeStorage)
+	completeFlag(cmd, "storage-preset-profile", cobra.FixedCompletions([]cobra.Completion{"resilient", "fast", "small", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "compat", cobra.FixedCompletions([]cobra.Completion{"auto", "humble", "jazzy"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "log-level", completeLevel)
+	completeFlag(cmd, "output", cobra.NoFileCompletions)
 	return cmd
 }

@@ -41,7 +41,7 @@ func runRecord(a *app, f *recordFlags) error {
 	defer stop.Close()
 	if f.untilStdinCloses {
 		go func() {
-			io.Copy(io.Discard, a.in)
+			_, _ = io.Copy(io.Discard, a.in) // an error ends it as well
 			stop.stop()
 		}()
 	}
@@ -149,7 +149,7 @@ func recordError(err error) error {
 
 // onlyNothing: nothing else is wrong than that topics or messages did not come.
 func onlyNothing(err error) bool {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it goes through the tree itself, to look at every branch
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
 			if !onlyNothing(part) {
@@ -162,5 +162,5 @@ func onlyNothing(err error) bool {
 	case interface{ Unwrap() error }:
 		return e.Unwrap() != nil && onlyNothing(e.Unwrap())
 	}
-	return err == recorder.ErrNothingRecorded
+	return errors.Is(err, recorder.ErrNothingRecorded)
 }
