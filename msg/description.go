@@ -87,13 +87,11 @@ func load(name string, src Source, files map[fullName]*File) (*Message, error) {
 
 // parseFirst parses the .msg, .srv or .action file of n, or its .idl if there is none.
 func parseFirst(n fullName, src Source) (*File, error) {
-	err := fs.ErrNotExist
 	for _, ext := range []string{n.extension(), ".idl"} {
 		if ext == "" {
 			continue
 		}
-		var data []byte
-		data, err = src(n.String() + ext)
+		data, err := src(n.String() + ext)
 		if err == nil {
 			return Parse(n.String()+ext, data)
 		}

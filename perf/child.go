@@ -74,7 +74,7 @@ func (c *child) watch() {
 
 // stop asks the process to stop and waits; after limit it is killed, which is an error.
 func (c *child) stop(limit time.Duration) error {
-	c.stdin.Close()
+	_ = c.stdin.Close() // a process that has ended has closed it
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -96,7 +96,7 @@ func Publish(ctx context.Context, node ros.Node, l Load) (LoadResult, error) {
 	pubs := make([]ros.Publisher, 0, l.Instances)
 	defer func() {
 		for _, p := range pubs {
-			p.Close()
+			_ = p.Close() // what was not acknowledged is in the result already
 		}
 	}()
 	for _, t := range l.Topics() {

@@ -111,7 +111,7 @@ func (r Report) WriteTable(w io.Writer) error {
 			c.MBPerSecond(), sent, share(c.Recorded, p.Sent), c.Lost.Wire, c.Lost.Queue, c.Lost.Storage,
 			c.Recorder.CPUSeconds, mib(c.Recorder.PeakRSS), p.CPUSeconds, mib(p.PeakRSS), ms(p.LateP50), ms(p.LateP99), ms(p.LateMax))
 	}
-	t.Flush()
+	_ = t.Flush() // a Builder takes everything
 	for i, c := range r.Cells {
 		if why := c.Failed(); why != "" {
 			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, c.Name(), why)

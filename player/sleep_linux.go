@@ -15,9 +15,9 @@ const prSetTimerSlack = 29 // prctl(2)
 // lockThread prepares the calling goroutine for sleepFine; the function returned undoes it.
 func lockThread() (unlock func()) {
 	runtime.LockOSThread()
-	syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0) // 1 ns; where refused, 50 µs remain
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0) // 1 ns; where refused, 50 µs remain
 	return func() {
-		syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 0, 0) // back to the default
+		_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 0, 0) // back to the default
 		runtime.UnlockOSThread()
 	}
 }

@@ -22,7 +22,7 @@ const (
 func (r *Recorder) watch(ctx context.Context) {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
-	var last time.Time = r.start
+	last := r.start
 	var lost lossReport
 	missingSaid, stalled := false, false
 	for {

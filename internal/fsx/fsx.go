@@ -25,7 +25,7 @@ func Publish(path string, data []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(tmp)
+			_ = os.Remove(tmp) // SweepTemp takes what stays
 			err = fmt.Errorf("publish %s: %w", path, err)
 		}
 	}()

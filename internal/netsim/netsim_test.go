@@ -2,6 +2,7 @@ package netsim
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -172,7 +173,7 @@ func TestHosts(t *testing.T) {
 			}
 		}
 		// A closed host gets nothing and sends nothing; closing again is fine.
-		if a.Close() != nil || a.Close() != nil {
+		if errors.Join(a.Close(), a.Close()) != nil {
 			t.Error("close")
 		}
 		b.Send(a.discovery, numbered(6))
@@ -341,7 +342,7 @@ func TestWrap(t *testing.T) {
 		}
 		w.SetFaults(Faults{Delay: time.Minute})
 		w.Send(b.data, numbered(8))
-		if w.Close() != nil || w.Close() != nil {
+		if errors.Join(w.Close(), w.Close()) != nil {
 			t.Error("close")
 		}
 		if w.Send(b.data, numbered(9)) != nil { // delayed: nobody to tell

@@ -39,7 +39,7 @@ func Bench(b *testing.B, d plugin.Driver) {
 		}
 		b.Run(fmt.Sprintf("write/%s/file", size.name), func(b *testing.B) { benchFile(b, pool, size.bytes) })
 		b.Run(fmt.Sprintf("write/%s/null", size.name), func(b *testing.B) {
-			measure(b, size.bytes, func() { feed(b.N, pool, size.bytes, func([]plugin.Message) error { return nil }) })
+			measure(b, size.bytes, func() { _ = feed(b.N, pool, size.bytes, func([]plugin.Message) error { return nil }) })
 		})
 	}
 	for _, size := range benchSizes {

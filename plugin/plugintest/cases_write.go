@@ -299,7 +299,7 @@ func presets(t T, d plugin.Driver, o Options) {
 	path := newPath(t, d)
 	w, err := d.Create(background, path, c)
 	if err == nil {
-		w.Close(plugin.Metadata{})
+		_ = w.Close(plugin.Metadata{}) // it should not be there at all
 		t.Fatalf("preset %q is accepted", c.Preset)
 	}
 	for _, want := range []string{c.Preset, plugin.PresetResilient, plugin.PresetFast, plugin.PresetSmall, plugin.PresetNone} {
@@ -316,7 +316,7 @@ func configuration(t T, d plugin.Driver, o Options) {
 	path := newPath(t, d)
 	w, err := d.Create(background, path, c)
 	if err == nil {
-		w.Close(plugin.Metadata{})
+		_ = w.Close(plugin.Metadata{}) // it should not be there at all
 		t.Fatalf("an unknown configuration key is accepted for writing")
 	}
 	if !strings.Contains(err.Error(), "no such key") {
@@ -361,7 +361,7 @@ func contextDone(t T, d plugin.Driver, o Options) {
 	if w, err := d.Create(ctx, path, o.Create); !errors.Is(err, context.Canceled) {
 		t.Errorf("create with a cancelled context: %v", err)
 		if w != nil {
-			w.Close(plugin.Metadata{})
+			_ = w.Close(plugin.Metadata{}) // it should not be there at all
 		}
 	} else {
 		nothingAt(t, path)
@@ -391,7 +391,7 @@ func exists(t T, d plugin.Driver, o Options) {
 			t.Errorf("create over something: %v, want ErrExists", err)
 		}
 		if w != nil {
-			w.Close(plugin.Metadata{})
+			_ = w.Close(plugin.Metadata{}) // it should not be there at all
 		}
 	}
 	r := s.open()

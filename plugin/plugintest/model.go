@@ -45,14 +45,14 @@ func randomRound(t T, d plugin.Driver, o Options, seed uint64) error {
 			id, err := w.AddTopic(tp)
 			want, refErr := rw.AddTopic(tp)
 			if id != want || err != nil || refErr != nil {
-				return fmt.Errorf("add topic %+v: %d, %v; reference %d, %v", tp, id, err, want, refErr)
+				return fmt.Errorf("add topic %+v: %d, %v; reference %d, %v", tp, id, err, want, refErr) //nolint:errorlint // one may be nil, which %w cannot print
 			}
 			topics = max(topics, int(id))
 		case n < 90:
 			batch := randomBatch(rng, topics)
 			err, refErr := w.Write(batch), rw.Write(batch)
 			if (err == nil) != (refErr == nil) || errors.Is(err, plugin.ErrUnknownTopic) != errors.Is(refErr, plugin.ErrUnknownTopic) {
-				return fmt.Errorf("write: %w; reference %w", err, refErr)
+				return fmt.Errorf("write: %v; reference %v", err, refErr) //nolint:errorlint // one is nil, which %w cannot print
 			}
 		case n < 96:
 			if err := errors.Join(w.Sync(), rw.Sync()); err != nil {

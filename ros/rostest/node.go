@@ -123,10 +123,10 @@ func (n *Node) Close() error {
 	pubs, subs := slices.Clone(n.pubs), slices.Clone(n.subs)
 	n.net.mu.Unlock()
 	for _, p := range pubs {
-		p.Close()
+		_ = p.Close() // never fails
 	}
 	for _, s := range subs {
-		s.Close()
+		_ = s.Close() // never fails
 	}
 	n.queue.close()
 	n.done.Wait()
