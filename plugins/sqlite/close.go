@@ -14,10 +14,10 @@ func (w *writer) finish(m plugin.Metadata) error {
 	if err := w.commitTx(); err != nil {
 		return err
 	}
-	if mode, _, err := w.c.queryText("PRAGMA journal_mode"); err != nil {
+	if mode, err := w.c.queryText("PRAGMA journal_mode"); err != nil {
 		return err
 	} else if mode == "wal" { // the user's wish; leaving it writes to the header, which the state below must not miss
-		if _, _, err := w.c.queryText("PRAGMA journal_mode = DELETE"); err != nil {
+		if _, err := w.c.queryText("PRAGMA journal_mode = DELETE"); err != nil {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (w *writer) finish(m plugin.Metadata) error {
 	if err := w.commitTx(); err != nil {
 		return err
 	}
-	_, _, err := w.c.queryText("PRAGMA journal_mode = DELETE")
+	_, err := w.c.queryText("PRAGMA journal_mode = DELETE")
 	return err
 }
 

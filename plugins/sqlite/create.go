@@ -79,9 +79,9 @@ func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }() // after a failure; at the end it is checked
 	for _, p := range []string{"page_size = " + fmt.Sprint(pageSize), "locking_mode = EXCLUSIVE", "journal_mode = OFF", "synchronous = OFF"} {
-		if _, _, err := c.queryText("PRAGMA " + p); err != nil {
+		if _, err := c.queryText("PRAGMA " + p); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (w *writer) open(pragmas []pragma) (err error) {
 		"cache_size = " + fmt.Sprint(-cacheKiB),
 		"temp_store = MEMORY",
 	} {
-		if _, _, err := w.c.queryText("PRAGMA " + p); err != nil {
+		if _, err := w.c.queryText("PRAGMA " + p); err != nil {
 			return fmt.Errorf("pragma %s: %w", p, err)
 		}
 	}
@@ -163,7 +163,7 @@ func (w *writer) open(pragmas []pragma) (err error) {
 // showJournal makes the empty file of the journal that the first transaction will use, if it will use one: by the file
 // a reader knows that what it sees while this connection holds its lock can be trusted.
 func (w *writer) showJournal() error {
-	mode, _, err := w.c.queryText("PRAGMA journal_mode")
+	mode, err := w.c.queryText("PRAGMA journal_mode")
 	if err != nil || mode != "persist" && mode != "delete" && mode != "truncate" {
 		return err
 	}

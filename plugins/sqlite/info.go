@@ -139,7 +139,7 @@ func (d *description) readSchema(c *conn) error {
 			version = v
 		}
 		if has["ros_distro"] {
-			if d.info.ROSDistro, _, err = c.queryText("SELECT ros_distro FROM schema ORDER BY schema_version DESC LIMIT 1"); err != nil {
+			if d.info.ROSDistro, err = c.queryText("SELECT ros_distro FROM schema ORDER BY schema_version DESC LIMIT 1"); err != nil {
 				return err
 			}
 		}
@@ -182,7 +182,7 @@ func columns(c *conn, table string) (map[string]bool, error) {
 
 // stampIndex returns the name of a complete index on messages whose first column is the time stamp.
 func stampIndex(c *conn) (string, error) {
-	name, _, err := c.queryText(`SELECT l.name FROM pragma_index_list('messages') AS l, pragma_index_info(l.name) AS i
+	name, err := c.queryText(`SELECT l.name FROM pragma_index_list('messages') AS l, pragma_index_info(l.name) AS i
 		WHERE i.seqno = 0 AND i.name = 'timestamp' AND l.partial = 0
 		AND (SELECT count(*) FROM pragma_index_info(l.name)) = 1 LIMIT 1`)
 	return name, err
@@ -207,7 +207,11 @@ func (d *description) readState(vc *viewConn) error {
 	if err != nil || row == nil {
 		return err
 	}
-	if err := json.Unmarshal(row, &d.state); err != nil || d.state.Format != 1 {
+	if err := json.Unmarshal(row, &d.state); err != nil {
+		d.warn("table gobag_data is of a format unknown here: %s (%v)", leftOut, err)
+		return nil //nolint:nilerr // the messages can be read without it
+	}
+	if d.state.Format != 1 {
 		d.warn("table gobag_data is of a format unknown here: %s", leftOut)
 		return nil
 	}
@@ -216,7 +220,7 @@ func (d *description) readState(vc *viewConn) error {
 		return nil
 	}
 	var b [4]byte
-	if _, err := vc.v.ReadAt(b[:], 24); err != nil && err != io.EOF {
+	if _, err := vc.v.ReadAt(b[:], 24); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	last, _, err := vc.queryInt("SELECT max(rowid) FROM messages")

@@ -298,7 +298,7 @@ func (it *pagedIterator) fill() {
 			return
 		}
 		it.limit = max(1, it.limit/4)
-		it.drop()
+		_ = it.drop() // read only: nothing to lose
 	}
 }
 

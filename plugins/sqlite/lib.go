@@ -61,14 +61,14 @@ func openConn(name string, flags int32, vfs string) (*conn, error) {
 	c.out = libc.Xmalloc(c.tls, libc.Tsize_t(unsafe.Sizeof(uintptr(0))))
 	cname, err := libc.CString(name)
 	if err != nil || c.out == 0 {
-		c.close()
+		_ = c.close()
 		return nil, errors.New("out of memory")
 	}
 	defer libc.Xfree(c.tls, cname)
 	var cvfs uintptr
 	if vfs != "" {
 		if cvfs, err = libc.CString(vfs); err != nil {
-			c.close()
+			_ = c.close()
 			return nil, errors.New("out of memory")
 		}
 		defer libc.Xfree(c.tls, cvfs)
@@ -77,7 +77,7 @@ func openConn(name string, flags int32, vfs string) (*conn, error) {
 	c.db = *(*uintptr)(cmem(c.out))
 	if rc != sqlite3.SQLITE_OK {
 		err := c.errorOf(rc)
-		c.close()
+		_ = c.close()
 		return nil, err
 	}
 	sqlite3.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
@@ -120,18 +120,20 @@ func (c *conn) exec(sql string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.run(args...), s.finalize())
+	defer s.finalize()
+	return s.run(args...)
 }
 
-// queryText returns the first column of the first row as text; ok is false where there is no row.
-func (c *conn) queryText(sql string, args ...any) (v string, ok bool, err error) {
+// queryText returns the first column of the first row as text; "" where there is no row.
+func (c *conn) queryText(sql string) (v string, err error) {
+	first := true
 	err = c.query(sql, func(s *stmt) error {
-		if !ok {
-			v, ok = s.text(0), true
+		if first {
+			v, first = s.text(0), false
 		}
 		return nil
-	}, args...)
-	return v, ok, err
+	})
+	return v, err
 }
 
 // queryInt returns the first column of the first row as a number; ok is false where there is no row or it is NULL.
@@ -151,8 +153,9 @@ func (c *conn) query(sql string, row func(*stmt) error, args ...any) error {
 	if err != nil {
 		return err
 	}
+	defer s.finalize()
 	if err := s.bind(args...); err != nil {
-		return errors.Join(err, s.finalize())
+		return err
 	}
 	for {
 		ok, err := s.step()
@@ -160,7 +163,7 @@ func (c *conn) query(sql string, row func(*stmt) error, args ...any) error {
 			err = row(s)
 		}
 		if err != nil || !ok {
-			return errors.Join(err, s.finalize())
+			return err
 		}
 	}
 }
@@ -275,7 +278,7 @@ func (s *stmt) runBound() error {
 	for {
 		ok, err := s.step()
 		if err != nil {
-			s.reset()
+			_ = s.reset() // it says the same once more
 			return err
 		}
 		if !ok {
@@ -303,11 +306,10 @@ func (s *stmt) reset() error {
 	return nil
 }
 
-// finalize frees the statement. It reports no error: that of the failed step was returned by step.
-func (s *stmt) finalize() error {
+// finalize frees the statement. SQLite's code is that of a failed step, which step has returned.
+func (s *stmt) finalize() {
 	sqlite3.Xsqlite3_finalize(s.c.tls, s.p)
 	s.p, s.keep = 0, nil
-	return nil
 }
 
 func (s *stmt) columnType(i int) int32 {

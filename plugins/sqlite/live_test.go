@@ -118,7 +118,7 @@ func writeForeign(path, mode string, stop <-chan struct{}) error {
 	}
 	defer c.close()
 	for _, p := range []string{"journal_mode = " + mode, "synchronous = OFF", "cache_size = 10"} {
-		if _, _, err := c.queryText("PRAGMA " + p); err != nil {
+		if _, err := c.queryText("PRAGMA " + p); err != nil {
 			return err
 		}
 	}

@@ -33,8 +33,5 @@ func changing(f *os.File) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	if lerr != nil {
-		return false, nil // a file system without locks at all
-	}
-	return l.Type != syscall.F_UNLCK, nil
+	return lerr == nil && l.Type != syscall.F_UNLCK, nil // an error: a file system without locks at all
 }

@@ -159,7 +159,7 @@ func checkPragmas(c *conn, ps []pragma) error {
 // the one in effect.
 func applyPragmas(c *conn, ps []pragma) error {
 	for _, p := range ps {
-		got, _, err := c.queryText(p.sql())
+		got, err := c.queryText(p.sql())
 		if err != nil {
 			return fmt.Errorf("pragma %s: %w", p.name, err)
 		}

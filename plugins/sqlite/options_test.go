@@ -88,7 +88,7 @@ func TestPragmasBeatPreset(t *testing.T) {
 	}
 	defer w.Close(plugin.Metadata{})
 	for p, want := range map[string]string{"page_size": "8192", "synchronous": "0", "locking_mode": "normal", "journal_mode": "truncate"} {
-		if got, _, err := w.c.queryText("PRAGMA " + p); got != want || err != nil {
+		if got, err := w.c.queryText("PRAGMA " + p); got != want || err != nil {
 			t.Errorf("%s is %q, want %q (%v)", p, got, want, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestSchema(t *testing.T) {
 		})
 		if err == nil {
 			var row string
-			row, _, err = c.queryText("SELECT schema_version || ' ' || ros_distro FROM schema")
+			row, err = c.queryText("SELECT schema_version || ' ' || ros_distro FROM schema")
 			got.WriteString(row + "\n")
 		}
 		if err := errors.Join(err, c.closeAll()); err != nil {

@@ -46,7 +46,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 	var vc *viewConn
 	defer func() {
 		if vc != nil {
-			vc.closeAll()
+			_ = vc.closeAll() // read only: nothing to lose
 		}
 	}()
 	st := stageSchema
@@ -72,7 +72,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 			t.add(step)
 			continue
 		}
-		vc.closeAll()
+		_ = vc.closeAll() // read only: nothing to lose
 		vc = nil
 		t.limit = max(1, t.limit/4)
 		if time.Since(start) > patience {

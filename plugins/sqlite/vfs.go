@@ -70,7 +70,7 @@ func openView(v *view, pragmas []pragma) (*viewConn, error) {
 	}
 	vc := &viewConn{conn: c, v: v, file: f}
 	for _, p := range []string{"cache_size = " + strconv.Itoa(-readKiB), "temp_store = MEMORY"} {
-		if _, _, err := c.queryText("PRAGMA " + p); err != nil {
+		if _, err := c.queryText("PRAGMA " + p); err != nil {
 			return nil, vc.explain(errors.Join(err, c.close()))
 		}
 	}
