@@ -102,8 +102,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 		p.askLimit = max(64<<10, s.RecvBuffer/2)
 	}
 	if err := p.link.Start(p.receive); err != nil {
-		p.link.Close()
-		return nil, fmt.Errorf("new participant: %w", err)
+		return nil, fmt.Errorf("new participant: %w", errors.Join(err, p.link.Close()))
 	}
 	p.wg.Go(p.runTimers)
 	p.wg.Go(p.runAnnouncer)

@@ -40,12 +40,11 @@ type peer struct {
 // endpoint is a remote user endpoint.
 type endpoint struct {
 	Endpoint
-	peer    *peer
-	data    wire.EndpointData
-	addr    netip.AddrPort
-	reason  string // why it cannot be reached
-	cost    int
-	matched int // local endpoints that are matched with it
+	peer   *peer
+	data   wire.EndpointData
+	addr   netip.AddrPort
+	reason string // why it cannot be reached
+	cost   int
 }
 
 // choose picks the address to send to from a list of locators. local tells that the peer is on this host.

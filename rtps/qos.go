@@ -15,15 +15,21 @@ import (
 // 1, without deadline, lifespan or liveliness lease.
 type QoS = wire.QoS
 
-// Kinds of the policies.
 type (
-	Reliability      = wire.Reliability
-	Durability       = wire.Durability
-	History          = wire.History
-	Liveliness       = wire.Liveliness
-	Ownership        = wire.Ownership
+	// Reliability is the kind of the policy: BestEffort or Reliable.
+	Reliability = wire.Reliability
+	// Durability is the kind of the policy: from Volatile to Persistent.
+	Durability = wire.Durability
+	// History is the kind of the policy: KeepLast or KeepAll.
+	History = wire.History
+	// Liveliness is the kind of the policy: who says that a writer lives.
+	Liveliness = wire.Liveliness
+	// Ownership is the kind of the policy: whether several writers may update an instance.
+	Ownership = wire.Ownership
+	// DestinationOrder is the kind of the policy: by which stamp a reader orders samples.
 	DestinationOrder = wire.DestinationOrder
-	Presentation     = wire.Presentation
+	// Presentation is the whole policy: how far order and coherence reach, and whether they are wanted.
+	Presentation = wire.Presentation
 )
 
 // Values of the policies.

@@ -13,8 +13,8 @@ const maxDatagram = 64 << 10
 // socket is a UDP socket with batches where the system has them.
 type socket struct {
 	*net.UDPConn
-	raw syscall.RawConn
-	platformSocket
+	raw            syscall.RawConn
+	platformSocket //nolint:unused // empty but on Linux
 }
 
 // listenUDP binds a port on every address. A shared port can be bound by others too, as multicast needs it.
@@ -35,7 +35,7 @@ func listenUDP(port int, shared bool) (*socket, error) {
 	}
 	s := &socket{UDPConn: c.(*net.UDPConn)}
 	if s.raw, err = s.SyscallConn(); err != nil {
-		s.Close()
+		_ = s.Close()
 		return nil, fmt.Errorf("bind udp port %d: %w", port, err)
 	}
 	return s, nil

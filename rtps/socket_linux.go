@@ -73,7 +73,7 @@ func (s *socket) drops() uint64 {
 	return uint64(mem[drops])
 }
 
-// receive hands batches of datagrams to f until the socket fails.
+// receive hands batches of datagrams to f until the socket fails or is closed, and returns why: never nil.
 func (s *socket) receive(batch int, f func([][]byte)) error {
 	hdrs := make([]mmsghdr, batch)
 	iovs := make([]unix.Iovec, batch)

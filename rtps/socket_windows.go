@@ -2,7 +2,6 @@ package rtps
 
 import (
 	"errors"
-	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -12,8 +11,8 @@ func setReuse(fd uintptr) error {
 	return windows.SetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_REUSEADDR, 1)
 }
 
-// transient reports errors of a receive that concern one datagram: Windows reports an ICMP "port unreachable" for
-// something sent earlier, and a datagram that did not fit.
+// transient reports errors of a receive that concern one datagram: Windows reports an ICMP "port unreachable" or "time to
+// live exceeded" for something sent earlier, and a datagram that did not fit (recvfrom, Winsock reference).
 func transient(err error) bool {
-	return errors.Is(err, syscall.Errno(windows.WSAECONNRESET)) || errors.Is(err, syscall.Errno(windows.WSAEMSGSIZE))
+	return errors.Is(err, windows.WSAECONNRESET) || errors.Is(err, windows.WSAENETRESET) || errors.Is(err, windows.WSAEMSGSIZE)
 }

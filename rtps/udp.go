@@ -114,7 +114,7 @@ func (l *udpLink) bindUnicast() error {
 			l.data.setBuffers(l.cfg.RecvBuffer, 4<<20)
 			return nil
 		}
-		l.disc.Close()
+		_ = l.disc.Close() // of no use alone
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
@@ -161,13 +161,8 @@ func (l *udpLink) Start(receive func([][]byte)) error {
 	l.stop = cancel
 	run := func(s *socket, batch int) {
 		l.wg.Go(func() {
-			for {
-				if err := s.receive(batch, receive); err != nil {
-					if !errors.Is(err, net.ErrClosed) {
-						l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
-					}
-					return
-				}
+			if err := s.receive(batch, receive); !errors.Is(err, net.ErrClosed) {
+				l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
 			}
 		})
 	}
