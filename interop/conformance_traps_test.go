@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,14 +115,14 @@ func TestTrapsAreCovered(t *testing.T) {
 func testsIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	files := token.NewFileSet()
-	packages, err := parser.ParseDir(files, dir, func(f fs.FileInfo) bool { return strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
+	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	must(t, err)
-	for _, p := range packages {
-		for _, f := range p.Files {
-			for _, d := range f.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
-					names = append(names, fn.Name.Name)
-				}
+	for _, path := range paths {
+		f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		must(t, err)
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				names = append(names, fn.Name.Name)
 			}
 		}
 	}

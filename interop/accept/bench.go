@@ -90,7 +90,7 @@ func (b *bench) report(w io.Writer) int {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.check, f.name, f.value, f.bar, verdict(f.ok))
 	}
-	t.Flush()
+	_ = t.Flush() // the exit code says it too
 	kind := ""
 	if b.quick {
 		kind = " (quick run: shorter and fewer than the acceptance asks for)"

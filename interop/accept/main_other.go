@@ -1,5 +1,6 @@
 //go:build !linux
 
+// Command accept needs Linux.
 package main
 
 import (

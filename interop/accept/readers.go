@@ -73,10 +73,9 @@ func checkReaders(b *bench) error {
 
 // fixture is a SQLite bag or file with the messages it must have.
 type fixture struct {
-	path   string
-	want   map[string]int64 // by topic
-	total  int64
-	topics bool // want is known
+	path  string
+	want  map[string]int64 // by topic, where it is known
+	total int64
 }
 
 // checkFixtures opens copies of every SQLite bag of the shared fixtures.

@@ -38,15 +38,9 @@ type Net struct {
 func NewNet() (*Net, error) {
 	k := int(netCount.Add(1))
 	n := &Net{Domain: firstDomain + (os.Getpid()*7+k)%40, CycloneURI: cycloneConfig}
-	if os.Geteuid() != 0 {
-		return n, nil
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		return n, nil
-	}
 	name := fmt.Sprintf("%s%d-%d", namePrefix, os.Getpid(), k)
-	if err := run("ip", "netns", "add", name); err != nil {
-		return n, nil // a container without the right to: plain loopback does
+	if !addNamespace(name) {
+		return n, nil // plain loopback does
 	}
 	n.Namespace = name
 	for _, args := range [][]string{{"link", "set", "lo", "up"}, {"link", "set", "lo", "multicast", "on"}} {
@@ -55,6 +49,14 @@ func NewNet() (*Net, error) {
 		}
 	}
 	return n, nil
+}
+
+// addNamespace makes a network namespace; false without the right to, as in some containers, or without ip(8).
+func addNamespace(name string) bool {
+	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
+		return false
+	}
+	return run("ip", "netns", "add", name) == nil
 }
 
 // Close removes the namespace. Processes in it must have ended.

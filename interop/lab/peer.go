@@ -4,7 +4,9 @@ package lab
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -138,8 +140,11 @@ func eachLine(path string, fields int, f func([]string) error) error {
 	r := bufio.NewReaderSize(file, 1<<20)
 	for number := 1; ; number++ {
 		line, err := r.ReadString('\n')
-		if err != nil { // the end, or a line cut short
+		if errors.Is(err, io.EOF) { // the end, or a line cut short
 			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: line %d: %w", path, number, err)
 		}
 		v := strings.Fields(line)
 		if len(v) != fields {

@@ -89,7 +89,7 @@ func (s RawSubmessage) BigEndian() RawSubmessage {
 		}
 		at += size
 	}
-	number := func() int { swap(4); swap(4); return at }
+	number := func() { swap(4); swap(4) }
 	set := func(base int) { // base in words: 2 for sequence numbers, 1 for fragment numbers
 		for range base {
 			swap(4)

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -43,16 +44,15 @@ func (l *callLog) add(name string, number, at, took int64) {
 	fmt.Fprintf(l.w, "%s %d %d %d 0\n", name, number, at, took)
 }
 
-func publish(ctx context.Context, p *rtps.Participant, o *options) error {
+func publish(ctx context.Context, p *rtps.Participant, o *options) (err error) {
 	var calls callLog
 	if o.calls != "" {
-		f, err := os.Create(o.calls)
-		if err != nil {
-			return err
+		f, cannot := os.Create(o.calls)
+		if cannot != nil {
+			return cannot
 		}
-		defer f.Close()
 		calls.w = bufio.NewWriter(f)
-		defer calls.w.Flush()
+		defer func() { err = errors.Join(err, calls.w.Flush(), f.Close()) }()
 	}
 	var jobs []*job
 	for _, t := range o.topics {

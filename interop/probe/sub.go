@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -59,16 +60,15 @@ func (q *intake) take(into []arrival) []arrival {
 	return into
 }
 
-func subscribe(ctx context.Context, p *rtps.Participant, o *options) error {
+func subscribe(ctx context.Context, p *rtps.Participant, o *options) (err error) {
 	var log *bufio.Writer
 	if o.log != "" {
-		f, err := os.Create(o.log)
-		if err != nil {
-			return err
+		f, cannot := os.Create(o.log)
+		if cannot != nil {
+			return cannot
 		}
-		defer f.Close()
 		log = bufio.NewWriterSize(f, 1<<20)
-		defer log.Flush()
+		defer func() { err = errors.Join(err, log.Flush(), f.Close()) }() // a short log would look like lost samples
 	}
 	q := &intake{wake: make(chan struct{}, 1)}
 	var inputs []*input
