@@ -23,7 +23,8 @@ type target struct {
 	dst            netip.AddrPort
 	prefix         wire.Prefix
 	reader         wire.EntityID
-	fragment       int
+	frame          int // bytes of a fragment that nothing on the way cuts
+	fragment       int // bytes of a fragment of the sample at hand
 	pacer          *pacer
 	hbStart, hbEnd int // HEARTBEATs behind the sample, in job.beats
 }
@@ -121,12 +122,12 @@ func (e *emitter) fragments(t *target, w wire.EntityID, s *wsample, a, b uint32,
 		run := uint32(1)
 		head := headerBytes + infoDstBytes + infoTSBytes + fragHeadBytes
 		segment := head + t.fragment
-		if len(tail) == 0 && s.inline == nil && e.p.link.segmentation() {
+		if len(tail) == 0 && s.inline == nil && t.fragment <= t.frame && e.p.link.segmentation() {
 			full := uint32(len(s.data)/t.fragment) - min(a, uint32(len(s.data)/t.fragment))
 			run = max(1, min(b-a, segmentMax, uint32(segmentRun/segment), full))
 		}
 		e.room(int(run)*headRoom, int(run)*2+2)
-		e.pace(t, int(run)*(t.fragment+datagramTax))
+		e.pace(t, int(run)*(t.fragment+datagramTax*max(1, t.fragment/max(t.frame, 1))))
 		first := len(e.bufs)
 		for f := a; f < a+run; f++ {
 			from := int(f) * t.fragment

@@ -19,19 +19,21 @@ type pacer struct {
 	flightCap int
 	waiting   map[*Writer]bool // for flight to sink
 
-	mu      sync.Mutex
-	burst   float64 // bytes
-	rate    float64 // bytes per ns
-	credit  float64 // bytes that may be sent now; below zero: debt
-	at      mono
-	slowed  mono
-	acked   int // bytes acknowledged since the last step up
-	maxRate float64
+	mu     sync.Mutex
+	burst  float64 // bytes
+	rate   float64 // bytes per ns
+	credit float64 // bytes that may be sent now; below zero: debt
+	at     mono
+	slowed mono
+	acked  int // bytes acknowledged since the last step up
+
+	startRate, maxRate float64
 }
 
 const (
 	gigabyte    = 1.0 // bytes per ns of 1 GB/s
 	minRate     = 0.1
+	farRate     = 0.25 // off the host, to begin with: two Gigabit Ethernets, and about what readers take in small datagrams
 	shortestNap = 40 * time.Microsecond
 	gateLimit   = 100 * time.Millisecond // how long a reader that says nothing is waited for
 	flightStep  = 256 << 10
@@ -50,7 +52,10 @@ func newPacer(q *peer) *pacer {
 	case q.vendor == wire.VendorGobag:
 		c.burst, c.rate, c.flightMax = 256_000, 2*gigabyte, 4<<20
 	}
-	c.credit, c.flightMin = c.burst, c.flightMax
+	if !q.local {
+		c.rate = min(c.rate, farRate)
+	}
+	c.credit, c.flightMin, c.startRate = c.burst, c.flightMax, c.rate
 	return c
 }
 
@@ -89,10 +94,16 @@ func (c *pacer) lost(now mono) {
 func (c *pacer) got(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.acked += n; c.acked >= 1<<20 {
-		c.acked = 0
+	for c.acked += n; c.acked >= 1<<20; c.acked -= 1 << 20 {
 		c.rate = min(c.rate*1.05, c.maxRate)
 	}
+}
+
+// renew forgets what was learnt of the rate: datagrams are of another size from now on.
+func (c *pacer) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rate = max(c.rate, c.startRate)
 }
 
 // launched adds to the bytes on their way to a reader.

@@ -29,6 +29,7 @@ type pend struct {
 	asked     wire.FragSet
 	askedTop  uint32 // the highest of asked
 	askedLeft int    // of asked that has not come
+	replied   bool   // some of it has
 	pull      bool   // fragments come on request only
 }
 

@@ -8,13 +8,12 @@ import (
 
 // group is readers that one datagram serves: one, or all matched readers of a participant. Only ready ones are in groups.
 type group struct {
-	dst      netip.AddrPort
-	prefix   wire.Prefix
-	reader   wire.EntityID // unknown: all of them
-	fragment int
-	pacer    *pacer
-	sinks    []*sink
-	start    int64 // highest start of the sinks
+	dst    netip.AddrPort
+	prefix wire.Prefix
+	reader wire.EntityID // unknown: all of them
+	pacer  *pacer
+	sinks  []*sink
+	start  int64 // highest start of the sinks
 }
 
 // maxBeats bounds the HEARTBEATs that ride on one datagram.
@@ -34,10 +33,10 @@ func (w *Writer) currentGroups() []group {
 	w.groups = nil // jobs may still look at the old ones
 	for prefix, sinks := range all {
 		first := sinks[0]
-		g := group{dst: first.dst, prefix: prefix, fragment: first.fragment, pacer: first.pacer, sinks: sinks}
+		g := group{dst: first.dst, prefix: prefix, pacer: first.pacer, sinks: sinks}
 		together := len(sinks) > 1 && w.cfg.Accept == nil // a reader we refuse, or do not know yet, would take it as well
 		for _, k := range sinks {
-			together = together && k.ready && k.fragment == first.fragment && k.dst == first.dst
+			together = together && k.ready && k.cut.same(&first.cut) && k.dst == first.dst
 			g.start = max(g.start, k.start)
 		}
 		if together {
@@ -55,7 +54,7 @@ func (w *Writer) currentGroups() []group {
 
 // group is the reader alone.
 func (k *sink) group() group {
-	return group{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), fragment: k.fragment, pacer: k.pacer, sinks: []*sink{k}, start: k.start}
+	return group{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), pacer: k.pacer, sinks: []*sink{k}, start: k.start}
 }
 
 // job is what to send outside of the participant's mutex. There is one per writer, guarded by Writer.sending.
@@ -65,13 +64,14 @@ type job struct {
 	targets []target  // of fresh samples
 	beats   []byte    // encoded HEARTBEATs
 	frags   []fragRequest
+	cuts    []int  // of samples sent again: bytes of their fragments
 	repair  target // of samples sent again
 	repairs bool
 	copies  int // of the fragments sent again
 }
 
 func (j *job) reset(w *Writer) *job {
-	*j = job{w: w, samples: j.samples[:0], targets: j.targets[:0], beats: j.beats[:0], frags: j.frags[:0]}
+	*j = job{w: w, samples: j.samples[:0], targets: j.targets[:0], beats: j.beats[:0], frags: j.frags[:0], cuts: j.cuts[:0]}
 	return j
 }
 
@@ -116,7 +116,9 @@ func (w *Writer) freshJob(s *wsample) *job {
 
 // target adds a group to a job and reports whether a HEARTBEAT goes along.
 func (j *job) target(g *group, seq int64, beat bool) (beats bool) {
-	t := target{dst: g.dst, prefix: g.prefix, reader: g.reader, fragment: g.fragment, pacer: g.pacer, hbStart: len(j.beats)}
+	c := &g.sinks[0].cut
+	t := target{dst: g.dst, prefix: g.prefix, reader: g.reader, frame: c.frame, fragment: c.size(seq, len(j.samples[0].data)), pacer: g.pacer,
+		hbStart: len(j.beats)}
 	n := 0
 	for _, k := range g.sinks {
 		if k.reliable {
@@ -141,6 +143,7 @@ func (j *job) send() (datagrams uint64) {
 	if j.repairs {
 		for i := range j.samples {
 			s := &j.samples[i]
+			j.repair.fragment = j.cuts[i]
 			if i < len(j.frags) && j.frags[i].seq != 0 {
 				for range j.copies {
 					for f := range j.frags[i].set.All() {
@@ -265,11 +268,12 @@ func (w *Writer) repairJob(k *sink) *job {
 	if w.p.now < k.again.twice && requested(k.frags) <= maxTwice {
 		j.copies = 2 // a Cyclone DDS reader asks for the same fragment only every 100 ms
 	}
-	j.repair = target{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), fragment: k.fragment, pacer: k.pacer}
+	j.repair = target{dst: k.dst, prefix: k.peer.prefix, reader: k.guid.Entity(), frame: k.cut.frame, pacer: k.pacer}
 	for _, f := range k.frags {
 		if s := w.hist.at(f.seq); s != nil {
 			j.take(s)
 			j.frags = append(j.frags, f)
+			j.cuts = append(j.cuts, k.cut.size(f.seq, len(s.data)))
 		}
 	}
 	k.frags = k.frags[:0]
@@ -286,6 +290,7 @@ func (w *Writer) repairJob(k *sink) *job {
 		}
 		bytes += len(s.data)
 		j.take(s)
+		j.cuts = append(j.cuts, k.cut.size(seq, len(s.data)))
 	}
 	k.want = rest
 	return j

@@ -10,6 +10,7 @@ import (
 // Timing of a writer (RTPS 2.5 §8.4.9).
 const (
 	firstHeartbeat = 20 * time.Millisecond // after data that nobody acknowledged; doubling
+	leastBeat      = 3 * time.Millisecond  // the same after something was sent again, beside twice the reader's reaction
 	lastHeartbeat  = time.Second
 	resendPause    = 10 * time.Millisecond // the same sample is not sent again to the same reader within
 	handshakeLimit = 3 * time.Second       // a reader that answers nothing for so long holds nobody up any more
@@ -24,7 +25,7 @@ type sink struct {
 	guid     GUID
 	peer     *peer
 	dst      netip.AddrPort
-	fragment int // bytes of payload in a datagram to it
+	cut      cut // bytes of payload in a datagram to it
 	reliable bool
 	history  bool // gets samples written before the match
 	pacer    *pacer
@@ -45,10 +46,46 @@ type sink struct {
 	hbAt       mono
 	hbWait     time.Duration
 	heartbeats int
+	unanswered int           // HEARTBEATs that asked for an answer since the last one
+	reacts     time.Duration // smoothed time from a HEARTBEAT to the request that it causes; 0 unknown
 
 	want  wire.SeqSet // asked for and not yet sent again
 	frags []fragRequest
 	again resendRing
+	tally tally
+}
+
+// tally is what a reader has asked for of the sample that it is at: one that was sent to it when it was written, in
+// fragments.
+type tally struct {
+	seq      int64
+	rounds   int    // requests
+	missing  int    // fragments lost on their first way
+	alone    int    // of them, not in a long row
+	top      uint32 // the highest one asked for
+	overflow bool   // they were lost in such a way
+}
+
+// take adds a request, and reports whether it looks as if datagrams came too fast: those of the sample, which is worth
+// telling the pacer once, or those sent again.
+func (t *tally) take(n *wire.NackFrag) (overflow bool) {
+	if t.seq != n.Seq {
+		*t = tally{seq: n.Seq}
+	}
+	t.rounds++
+	var fresh, again pattern
+	for f := range n.Set.All() {
+		if f <= t.top {
+			again.add(int64(f))
+			continue
+		}
+		fresh.add(int64(f))
+		t.top = f
+	}
+	t.missing, t.alone = t.missing+fresh.count, t.alone+fresh.alone
+	overflow = again.overflow() || !t.overflow && fresh.overflow()
+	t.overflow = t.overflow || overflow
+	return overflow
 }
 
 // fragRequest is the fragments of a sample that a reader asks for.
@@ -102,11 +139,12 @@ func (w *Writer) match(g GUID, q *peer, dst netip.AddrPort, requested QoS) {
 	k := &sink{w: w, guid: g, peer: q, dst: dst, matched: p.now, hbWait: firstHeartbeat, heard: p.now,
 		reliable: requested.Reliability == Reliable && w.cfg.QoS.Reliability == Reliable}
 	k.history = k.reliable && requested.Durability != Volatile && w.cfg.QoS.Durability != Volatile
-	if k.fragment = w.cfg.FragmentSize; k.fragment == 0 {
-		k.fragment = fragmentFor(q.local, p.link.mtu(dst.Addr()))
+	if k.cut.frame = w.cfg.FragmentSize; k.cut.frame == 0 {
+		k.cut.frame = fragmentFor(q.local, p.link.mtu(dst.Addr()))
 	}
+	k.cut.fixed = w.cfg.FragmentSize != 0
 	if w.cfg.Related {
-		k.fragment -= relatedBytes
+		k.cut.frame -= relatedBytes
 	}
 	k.start = w.last + 1
 	if k.history {
@@ -186,8 +224,11 @@ func (w *Writer) heartbeatFor(k *sink, last int64, final, liveliness bool) wire.
 	h.First = min(max(k.start, w.hist.first, 1), h.Last+1)
 	k.hbAt = w.p.now
 	k.heartbeats++
-	if k.behind == 0 && !final {
-		k.behind = w.p.now
+	if !final {
+		k.unanswered++
+		if k.behind == 0 {
+			k.behind = w.p.now
+		}
 	}
 	return h
 }
@@ -205,13 +246,14 @@ func (k *sink) onAckNack(a *wire.AckNack) {
 	if !k.reliable || k.ackCount != 0 && int32(a.Count-k.ackCount) <= 0 && now.sub(k.heard) < countForget {
 		return
 	}
-	k.ackCount, k.heard, k.behind = a.Count, now, 0
+	k.ackCount = a.Count
+	k.answered(now, !a.Set.Empty())
 	preemptive := a.Set.Empty() && a.Set.Base <= 1 && !a.Final
 	if !k.ready && (!preemptive || k.heartbeats >= 3 && now.sub(k.matched) >= handshakeGuess) {
 		k.begin()
 	}
 	if acked := min(a.Set.Base-1, w.sent); acked > k.acked {
-		n := w.bytesBetween(k.acked, acked)
+		n := k.settle(acked)
 		k.pacer.got(n)
 		k.landed(n)
 		k.acked = acked
@@ -224,7 +266,7 @@ func (k *sink) onAckNack(a *wire.AckNack) {
 	asked := false
 	if !a.Set.Empty() {
 		asked = k.request(&a.Set)
-		k.hbWait = firstHeartbeat
+		k.hbWait = k.beat()
 	}
 	switch {
 	case asked: // answered with the samples, then a HEARTBEAT
@@ -249,14 +291,53 @@ func (k *sink) begin() {
 	}
 }
 
-func (w *Writer) bytesBetween(from, to int64) int {
-	n := 0
-	for seq := max(from+1, w.hist.first); seq <= to; seq++ {
-		if s := w.hist.at(seq); s != nil {
-			n += len(s.data)
+// answered notes that the reader has reacted to HEARTBEATs; asks says that it wants something.
+func (k *sink) answered(now mono, asks bool) {
+	if asks && k.behind != 0 && k.unanswered == 1 { // of several nobody knows which one it was
+		d := now.sub(k.behind)
+		if k.reacts == 0 {
+			k.reacts = d
+		}
+		k.reacts += (d - k.reacts) / 4
+	}
+	k.heard, k.behind, k.unanswered = now, 0, 0
+}
+
+// beat is how long to wait for the answer to the HEARTBEAT behind what was sent again, before that is repeated: Cyclone DDS
+// asks at once for what is still missing, Fast DDS after 5 ms.
+func (k *sink) beat() time.Duration {
+	if k.reacts == 0 {
+		return firstHeartbeat
+	}
+	return min(2*k.reacts+leastBeat, firstHeartbeat)
+}
+
+// settle takes notice that the reader has acknowledged everything up to a sample, and returns how many bytes that is more.
+func (k *sink) settle(acked int64) (bytes int) {
+	w := k.w
+	next := w.sent + 1
+	if w.busy {
+		next++
+	}
+	for seq := max(k.acked+1, w.hist.first); seq <= acked; seq++ {
+		s := w.hist.at(seq)
+		if s == nil {
+			continue
+		}
+		bytes += len(s.data)
+		if len(s.data) <= k.cut.frame || seq <= k.from {
+			continue
+		}
+		var t tally
+		if k.tally.seq == seq {
+			t = k.tally
+		}
+		if k.cut.judge(seq, len(s.data), &t, next, w.p.now) {
+			w.stale = true // what readers of one participant get together
+			k.pacer.renew()
 		}
 	}
-	return n
+	return bytes
 }
 
 // request notes the samples that a reader asks for and says at once which of them are gone. It reports whether any are
@@ -267,15 +348,19 @@ func (k *sink) request(set *wire.SeqSet) bool {
 	first := max(k.start, w.hist.first)
 	var gap span
 	gone := false
-	lost := false
+	var lost pattern
+	whole := false
 	for seq := range set.All() {
 		if seq > w.sent {
 			break // not sent yet: it comes in its turn
 		}
-		if seq >= first && w.hist.at(seq) != nil {
+		if s := w.hist.at(seq); seq >= first && s != nil {
 			if !k.again.recent(seq, now) {
 				k.want.Add(seq)
-				lost = lost || seq > k.from
+				if seq > k.from {
+					lost.add(seq)
+					whole = whole || len(s.data) > overflowRun*k.cut.frame // many datagrams
+				}
 			}
 			continue
 		}
@@ -291,7 +376,7 @@ func (k *sink) request(set *wire.SeqSet) bool {
 		gone = true
 	}
 	k.gap(gap)
-	if lost {
+	if whole || lost.overflow() {
 		k.pacer.lost(now)
 	}
 	return !k.want.Empty() || gone
@@ -316,7 +401,8 @@ func (k *sink) onNackFrag(n *wire.NackFrag) {
 	if !k.reliable || k.fragCount != 0 && int32(n.Count-k.fragCount) <= 0 && now.sub(k.heard) < countForget {
 		return
 	}
-	k.fragCount, k.heard, k.behind = n.Count, now, 0
+	k.fragCount = n.Count
+	k.answered(now, true)
 	if n.Seq > w.sent || n.Set.Empty() {
 		return
 	}
@@ -328,8 +414,8 @@ func (k *sink) onNackFrag(n *wire.NackFrag) {
 	if last := &k.again.frag; last.seq == n.Seq && last.set.Contains(n.Set.Base) && now.sub(k.again.when) >= resendPause {
 		k.again.twice = now.add(repairTwice)
 	}
-	k.hbWait = firstHeartbeat // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
-	if n.Seq > k.from {
+	k.hbWait = k.beat() // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
+	if n.Seq > k.from && k.tally.take(n) {
 		k.pacer.lost(now)
 	}
 	set := n.Set

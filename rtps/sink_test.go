@@ -339,6 +339,80 @@ func TestWriterHeartbeatsAfterRepair(t *testing.T) {
 	})
 }
 
+// The HEARTBEAT behind what was sent again is repeated as soon as the reader should have reacted to it, by what it did
+// before.
+func TestWriterKnowsReaction(t *testing.T) {
+	readerByHand(t, WriterConfig{QoS: reliable(Volatile, 0), FragmentSize: 1000}, func(h *handReader) {
+		h.announce(1, reliable(Volatile, 0))
+		h.acknack(1, 1, true)
+		time.Sleep(20 * time.Millisecond)
+		h.write(3500)
+		for range 20 { // as Fast DDS does
+			time.Sleep(5 * time.Millisecond)
+			h.nackfrag(1, 1, 2)
+			time.Sleep(6 * time.Millisecond) // beyond resendPause, without another HEARTBEAT
+		}
+		h.take()
+		time.Sleep(20 * time.Millisecond)
+		h.acknack(1, 1, true)
+		h.nackfrag(1, 1, 2)
+		if s := h.take(); !strings.HasSuffix(s, "heartbeat 1-1 to 1") {
+			t.Fatalf("%q", s)
+		}
+		time.Sleep(12 * time.Millisecond)
+		h.expect("it may still react", "")
+		time.Sleep(16 * time.Millisecond)
+		h.expect("it has not", "heartbeat 1-1 to 1")
+	})
+}
+
+// Losses here and there do not slow a writer down, a row of them does, once for each sample and for what was sent again.
+func TestWriterSlowsDown(t *testing.T) {
+	readerByHand(t, WriterConfig{QoS: reliable(Volatile, 0), FragmentSize: 1000}, func(h *handReader) {
+		h.announce(1, reliable(Volatile, 0))
+		h.acknack(1, 1, true)
+		rate := func() float64 {
+			h.p.lock()
+			defer h.p.unlock()
+			for _, k := range h.w.sinks {
+				return k.pacer.rate
+			}
+			return 0
+		}
+		before := rate()
+		h.write(200_000)
+		h.nackfrag(1, 1, 3, 14, 25, 36, 37, 58, 69, 80, 91)
+		if rate() != before {
+			t.Error("slowed down by losses at random")
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.nackfrag(1, 1, 101, 102, 103, 104, 105)
+		once := rate()
+		if once >= before {
+			t.Error("not slowed down by a row of losses")
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.nackfrag(1, 1, 151, 152, 153, 154, 155)
+		if rate() != once {
+			t.Error("slowed down twice for one sample")
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.nackfrag(1, 1, 151, 152, 153, 154)
+		twice := rate()
+		if twice >= once {
+			t.Error("not slowed down where a row of what was sent again is lost")
+		}
+		time.Sleep(30 * time.Millisecond)
+		h.acknack(1, 2, true)
+		h.write(200_000)
+		time.Sleep(time.Second)
+		h.acknack(1, 2, true, 2)
+		if rate() >= twice {
+			t.Error("not slowed down where all of a sample is lost")
+		}
+	})
+}
+
 // What was sent again and lost again is sent twice from then on, while little is asked for.
 func TestWriterRepairsTwice(t *testing.T) {
 	readerByHand(t, WriterConfig{QoS: reliable(Volatile, 0), FragmentSize: 1000}, func(h *handReader) {

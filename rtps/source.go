@@ -3,6 +3,7 @@ package rtps
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/gobag/gobag/rtps/wire"
 )
@@ -55,11 +56,12 @@ type source struct {
 	asked     *askedRing
 	stuck     int64 // next when a hole was noticed at it
 	stuckAt   mono
-	stalls    int  // requests in a row without progress
-	asking    mono // last request
-	dataAt    mono // last data
-	interval  mono // smoothed time between data
-	probed    int  // how often a HEARTBEAT was asked for after the last data
+	stalls    int           // requests in a row without progress
+	asking    mono          // last request
+	dataAt    mono          // last data
+	interval  mono          // smoothed time between data
+	probed    int           // how often a HEARTBEAT was asked for after the last data
+	reply     time.Duration // smoothed time from a request for fragments to the first of them; 0 unknown
 	timer     timer
 }
 

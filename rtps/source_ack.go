@@ -13,7 +13,8 @@ const (
 	repeatDelay   = 30 * time.Millisecond  // the same sample is asked for again after, doubling
 	maxRepeat     = 500 * time.Millisecond // at most
 	fragDelay     = 20 * time.Millisecond  // silence within a sample before its rest is asked for
-	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after
+	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after so much silence, less where the
+	leastRepeat   = 15 * time.Millisecond  // writer has been seen to answer sooner, but not less than this
 	probeDelay    = 50 * time.Millisecond  // silence after data before a HEARTBEAT is asked for
 	probeRepeat   = 250 * time.Millisecond // it is asked for again after, doubling, while none comes
 	maxProbes     = 4                      // times in all: Fast DDS repeats its own after 3 s
@@ -194,7 +195,7 @@ func (s *source) ask(seq int64, now mono) bool {
 // askFragments asks for the missing fragments of a sample: those below the highest seen, or the rest too once the sender
 // has fallen silent or sends on request only.
 func (s *source) askFragments(e *pend, now mono) {
-	if e.complete || e.askedLeft > 0 && now.sub(e.askedAt) < fragRepeat {
+	if e.complete || e.askedLeft > 0 && now < s.repeatAt(e) {
 		return
 	}
 	upto := e.top
@@ -224,12 +225,21 @@ func (s *source) askFragments(e *pend, now mono) {
 			e.askedTop = f + 1
 		}
 	}
-	e.asked, e.askedLeft, e.askedAt = n.Set, asked, now
+	e.asked, e.askedLeft, e.askedAt, e.replied = n.Set, asked, now, false
 	s.owes = max(s.owes, e.seq)
 	s.acks++
 	n.Count = s.acks
 	b := s.p.out.open(s.p, s.dst, s.guid.Prefix(), 64)
 	s.p.out.close(wire.AppendNackFrag(b, &n))
+}
+
+// repeatAt is when fragments that were asked for and do not come are asked for again.
+func (s *source) repeatAt(e *pend) mono {
+	d := fragRepeat
+	if s.reply > 0 {
+		d = min(max(3*s.reply, leastRepeat), fragRepeat)
+	}
+	return max(e.askedAt, e.at).add(d)
 }
 
 func (s *source) sendAckNack(set *wire.SeqSet, final bool) {
@@ -330,7 +340,7 @@ func (s *source) holeTimer() mono {
 	if e := s.pending[s.next]; e != nil && !e.complete {
 		t = e.at.add(fragDelay)
 		if e.askedLeft > 0 {
-			t = max(t, e.askedAt.add(fragRepeat))
+			t = max(t, s.repeatAt(e))
 		}
 	} else if s.asking != 0 {
 		t = max(t, s.asking.add(s.repeat()))

@@ -176,11 +176,23 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 		e.bits[f/64] |= 1 << (f % 64)
 		e.have++
 		if e.askedLeft > 0 && e.asked.Contains(f+1) {
+			if !e.replied {
+				e.replied = true
+				s.replied(e.at.sub(e.askedAt))
+			}
 			if e.askedLeft--; f+1 == e.askedTop {
 				e.askedLeft = 0 // the writer is through: what has not come is lost again
 			}
 		}
 	}
+}
+
+// replied notes how long the writer took to answer a request for fragments.
+func (s *source) replied(d time.Duration) {
+	if s.reply == 0 {
+		s.reply = d
+	}
+	s.reply += (d - s.reply) / 4
 }
 
 // complete takes a sample whose last missing fragment came.

@@ -363,6 +363,29 @@ func TestAsksAgainForLostRepairs(t *testing.T) {
 }
 
 // A Fast DDS writer does not repeat its HEARTBEAT for three seconds: it is asked once after silence.
+// What does not come is asked for again when the writer should have answered, by how long it took before.
+func TestAsksAgainInTime(t *testing.T) {
+	byHand(t, wire.VendorCyclone, TransientLocal, reliable(TransientLocal, 0), func(h *handWriter) {
+		h.heartbeat(1, 1, false)
+		time.Sleep(15 * time.Millisecond)
+		h.take()
+		h.frag(1, 1, 1, 1000)
+		h.heartbeat(1, 1, false)
+		time.Sleep(25 * time.Millisecond)
+		h.expect("the rest", "ack 1 final; frags of 1: 2..10")
+		time.Sleep(50 * time.Millisecond)
+		h.expect("nobody knows this writer yet", "")
+		time.Sleep(6 * time.Millisecond)
+		h.expect("again", "frags of 1: 2..10")
+		time.Sleep(2 * time.Millisecond)
+		h.frag(1, 2, 5, 1000)
+		time.Sleep(10 * time.Millisecond)
+		h.expect("the others may follow", "")
+		time.Sleep(12 * time.Millisecond)
+		h.expect("they do not, and the writer is a quick one", "frags of 1: [7 8 9 10]")
+	})
+}
+
 func TestProbesFast(t *testing.T) {
 	byHand(t, wire.VendorFast, Volatile, reliable(Volatile, 0), func(h *handWriter) {
 		h.heartbeat(1, 0, false)

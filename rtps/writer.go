@@ -189,7 +189,7 @@ func (w *Writer) sendInline() {
 	s := w.hist.at(w.last)
 	wait := w.gated(len(s.data))
 	for i := range w.currentGroups() {
-		wait = wait || len(s.data) > w.groups[i].fragment
+		wait = wait || len(s.data) > w.groups[i].sinks[0].cut.frame
 	}
 	if wait {
 		p.unlock()
