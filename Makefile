@@ -4,6 +4,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 SOAK      ?= 5m
 BIN       := bin
+LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
@@ -27,8 +28,11 @@ vet:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'gofmt: the files above want formatting'; exit 1; }
 	$(GO) vet ./...
 
+# The linter is looked for in PATH and where `go install` puts it.
 lint: vet
-	golangci-lint run
+	@PATH="$$PATH:$$($(GO) env GOPATH)/bin"; command -v golangci-lint > /dev/null || { \
+	  echo 'golangci-lint is not installed: $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER)'; exit 1; }; \
+	for os in linux darwin windows; do echo "lint $$os"; GOOS=$$os golangci-lint run || exit 1; done
 
 deps:
 	$(MAKE) --no-print-directory -C interop install
