@@ -186,7 +186,7 @@ func TestWriterCuts(t *testing.T) {
 				if s, want := h.take(), fmt.Sprintf("frag %d.%d to 1; heartbeat %d-%d to 1", seq, last-round, seq, seq); !strings.HasSuffix(s, want) {
 					t.Fatalf("%.80q, want %q", s, want)
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(3100 * time.Microsecond) // never at the same time as a HEARTBEAT of the timer
 			}
 			h.nackfrag(1, seq, last+1)
 			if s := h.take(); strings.Contains(s, "frag") {

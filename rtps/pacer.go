@@ -17,6 +17,7 @@ type pacer struct {
 	flightMax int // grows while waiting for it brings no loss
 	flightMin int
 	flightCap int
+	large     int              // flight when a large sample was sent last; 0 once it has sunk below flightMax
 	waiting   map[*Writer]bool // for flight to sink
 
 	mu     sync.Mutex
@@ -37,6 +38,7 @@ const (
 	shortestNap = 40 * time.Microsecond
 	gateLimit   = 100 * time.Millisecond // how long a reader that says nothing is waited for
 	flightStep  = 256 << 10
+	smallSample = 16 << 10 // bytes; smaller ones do not wait behind a large one
 )
 
 // newPacer guesses a start from who the peer is. The default receive buffer of a Linux socket holds three datagrams of
@@ -109,7 +111,10 @@ func (c *pacer) renew() {
 // launched adds to the bytes on their way to a reader.
 func (k *sink) launched(n int) {
 	k.flight += n
-	k.pacer.flight += n
+	c := k.pacer
+	if c.flight += n; n > smallSample {
+		c.large = c.flight
+	}
 }
 
 // landed takes bytes that are acknowledged, or given up, from those on their way.
@@ -118,6 +123,9 @@ func (k *sink) landed(n int) {
 	k.flight -= n
 	c := k.pacer
 	c.flight -= n
+	if c.flight < c.flightMax {
+		c.large = 0
+	}
 	if c.flight < c.flightMax && len(c.waiting) > 0 {
 		c.flightMax = min(c.flightMax+flightStep, max(c.flightMax, c.flightCap))
 		for w := range c.waiting {
@@ -127,6 +135,16 @@ func (k *sink) landed(n int) {
 	}
 }
 
+// room reports whether n more bytes may be on their way. Small samples have a quarter on top for themselves: a large one,
+// which a reader may take ten milliseconds for, holds up those of its own kind only.
+func (c *pacer) room(n int) bool {
+	limit := c.flightMax
+	if n <= smallSample {
+		limit = max(limit, c.large) + c.flightMax/4
+	}
+	return c.flight+n <= limit
+}
+
 // gated reports whether a sample of n bytes must wait for acknowledgements, because a socket may not hold more. A reader
 // that says nothing for a while is not waited for.
 func (w *Writer) gated(n int) bool {
@@ -134,7 +152,7 @@ func (w *Writer) gated(n int) bool {
 	wait := false
 	for _, k := range w.sinks {
 		c := k.pacer
-		if !k.reliable || !k.ready || k.flight == 0 || c.flight+n <= c.flightMax {
+		if !k.reliable || !k.ready || k.flight == 0 || c.room(n) {
 			continue
 		}
 		if k.behind == 0 {
