@@ -8,7 +8,7 @@ LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test quick vet lint deps peers cross accept-main accept-ros2 soak release clean
+.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 soak release clean
 
 all: build
 
@@ -18,7 +18,12 @@ build:
 # What CI runs: everything a commit must pass, real peers included. Under 20 minutes on two cores.
 test: deps peers vet cross
 	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v /interop)
+	$(MAKE) --no-print-directory examples
 	GOBAG_INTEROP=required $(GO) test -count=1 -timeout 10m ./interop/...
+
+# Modules of their own, which ./... does not reach.
+examples:
+	cd examples/plainlog && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...
 
 # The same without peers, installs and the race detector: for the inner loop.
 quick: vet
