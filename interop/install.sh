@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 packages=(gcc g++ libc6-dev make cyclonedds-dev cyclonedds-tools libfastrtps-dev libfastcdr-dev tshark iproute2
-  e2fsprogs util-linux sqlite3 nodejs qemu-user-static nbdkit libnbd-bin fuse3)
+  e2fsprogs util-linux sqlite3 nodejs qemu-user-static nbdkit libnbd-bin fuse3 libleveldb-dev libsqlite3-dev)
 
 missing=()
 for p in "${packages[@]}"; do

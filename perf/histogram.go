@@ -35,9 +35,12 @@ func upper(i int) time.Duration {
 }
 
 // Add counts one duration; a negative one counts as 0.
-func (h *Histogram) Add(d time.Duration) {
-	h.counts[bucket(d)]++
-	h.n++
+func (h *Histogram) Add(d time.Duration) { h.addN(d, 1) }
+
+// addN counts n equal durations.
+func (h *Histogram) addN(d time.Duration, n uint64) {
+	h.counts[bucket(d)] += n
+	h.n += n
 	h.max = max(h.max, d)
 }
 

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 // playChild is a recorder that has recorded 90 of 100 messages and lost 7 on the wire and 3 at the queue, or a publisher
 // that has sent 100; mode says what goes wrong.
 func playChild(mode string, args []string) error {
+	if mode == "storage" {
+		return storageChild(args)
+	}
 	if args[0] == "perf" {
 		switch mode {
 		case "publisher fails":

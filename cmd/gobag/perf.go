@@ -20,16 +20,16 @@ import (
 func newPerf(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "perf",
-		Short: "Measure how much of a load is kept, and what it costs",
+		Short: "Measure how much of a load is kept, what storage formats do, and what it costs",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if len(words) > 0 {
 				return usageError("perf: unknown verb %q (see \"gobag perf --help\")", words[0])
 			}
-			return usageError("perf: say what to measure: record (see \"gobag perf --help\")")
+			return usageError("perf: say what to measure: record or storage (see \"gobag perf --help\")")
 		},
 	}
-	cmd.AddCommand(newPerfRecord(a), newPerfPublish(a))
+	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfPublish(a), newPerfStorageTask(a))
 	return cmd
 }
 
