@@ -31,6 +31,7 @@ type pend struct {
 	askedLeft int    // of asked that has not come
 	replied   bool   // some of it has
 	pull      bool   // fragments come on request only
+	more      bool   // the last request was not for all that is missing
 }
 
 var pends = sync.Pool{New: func() any { return new(pend) }}

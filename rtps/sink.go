@@ -376,7 +376,7 @@ func (k *sink) request(set *wire.SeqSet) bool {
 		gone = true
 	}
 	k.gap(gap)
-	if whole || lost.overflow() {
+	if whole || lost.overflow() || lost.count > 0 && k.peer.local {
 		k.pacer.lost(now)
 	}
 	return !k.want.Empty() || gone
@@ -414,8 +414,8 @@ func (k *sink) onNackFrag(n *wire.NackFrag) {
 	if last := &k.again.frag; last.seq == n.Seq && last.set.Contains(n.Set.Base) && now.sub(k.again.when) >= resendPause {
 		k.again.twice = now.add(repairTwice)
 	}
-	k.hbWait = k.beat() // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
-	if n.Seq > k.from && k.tally.take(n) {
+	k.hbWait = k.beat()                                      // it gets on; what is sent again may be lost as well, with the HEARTBEAT behind it
+	if n.Seq > k.from && (k.tally.take(n) || k.peer.local) { // nothing is lost on this host but where a socket is full
 		k.pacer.lost(now)
 	}
 	set := n.Set

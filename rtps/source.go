@@ -61,7 +61,7 @@ type source struct {
 	dataAt    mono          // last data
 	interval  mono          // smoothed time between data
 	probed    int           // how often a HEARTBEAT was asked for after the last data
-	reply     time.Duration // smoothed time from a request for fragments to the first of them; 0 unknown
+	reply     time.Duration // smoothed time from a request to the first of what was asked for; 0 unknown
 	timer     timer
 }
 

@@ -9,12 +9,15 @@ import (
 // Timing of a reliable reader (RTPS 2.5 §8.4.12). Cyclone DDS answers requests at once, Fast DDS after 5 ms.
 const (
 	holeDelay     = 20 * time.Millisecond  // a hole that no HEARTBEAT told of is asked for after
+	localHole     = 3 * time.Millisecond   // the same on this host, where nothing is overtaken
 	tailDelay     = 8 * time.Millisecond   // samples behind everything seen may still be on the way for
 	repeatDelay   = 30 * time.Millisecond  // the same sample is asked for again after, doubling
 	maxRepeat     = 500 * time.Millisecond // at most
+	quickRepeats  = 3                      // times before it is doubled, where the writer has answered before
 	fragDelay     = 20 * time.Millisecond  // silence within a sample before its rest is asked for
-	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after so much silence, less where the
-	leastRepeat   = 15 * time.Millisecond  // writer has been seen to answer sooner, but not less than this
+	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after so much silence
+	leastRepeat   = 15 * time.Millisecond  // both repetitions come sooner where the writer has been seen to answer sooner: after
+	repeatFactor  = 3                      // so many times what it took, but not less than this
 	probeDelay    = 50 * time.Millisecond  // silence after data before a HEARTBEAT is asked for
 	probeRepeat   = 250 * time.Millisecond // it is asked for again after, doubling, while none comes
 	maxProbes     = 4                      // times in all: Fast DDS repeats its own after 3 s
@@ -27,8 +30,9 @@ const (
 
 // askedRing remembers when samples were asked for, so that a request is not repeated while the answer is on its way.
 type askedRing [256]struct {
-	seq int64
-	at  mono
+	seq  int64
+	at   mono
+	came bool // since
 }
 
 func (s *source) setDue(must bool) {
@@ -172,8 +176,11 @@ func (s *source) answer(must bool) {
 
 // repeat is how long to wait before asking again: doubling while nothing comes.
 func (s *source) repeat() time.Duration {
-	d := repeatDelay
-	for i := 1; i < s.stalls && d < maxRepeat; i++ {
+	d, quick := s.patience(repeatDelay), 1
+	if s.reply > 0 {
+		quick = quickRepeats
+	}
+	for i := quick; i < s.stalls && d < maxRepeat; i++ {
 		d *= 2
 	}
 	return min(d, maxRepeat)
@@ -188,7 +195,7 @@ func (s *source) ask(seq int64, now mono) bool {
 	if a.seq == seq && now.sub(a.at) < s.repeat() {
 		return false
 	}
-	a.seq, a.at = seq, now
+	a.seq, a.at, a.came = seq, now, false
 	return true
 }
 
@@ -199,7 +206,7 @@ func (s *source) askFragments(e *pend, now mono) {
 		return
 	}
 	upto := e.top
-	if e.pull || now.sub(e.at) >= fragDelay {
+	if e.pull || now.sub(e.at) >= s.fragDelay(e) {
 		upto, e.pull = e.frags, true
 	}
 	f := uint32(0)
@@ -225,7 +232,7 @@ func (s *source) askFragments(e *pend, now mono) {
 			e.askedTop = f + 1
 		}
 	}
-	e.asked, e.askedLeft, e.askedAt, e.replied = n.Set, asked, now, false
+	e.asked, e.askedLeft, e.askedAt, e.replied, e.more = n.Set, asked, now, false, f < upto
 	s.owes = max(s.owes, e.seq)
 	s.acks++
 	n.Count = s.acks
@@ -235,11 +242,38 @@ func (s *source) askFragments(e *pend, now mono) {
 
 // repeatAt is when fragments that were asked for and do not come are asked for again.
 func (s *source) repeatAt(e *pend) mono {
-	d := fragRepeat
-	if s.reply > 0 {
-		d = min(max(3*s.reply, leastRepeat), fragRepeat)
+	return max(e.askedAt, e.at).add(s.patience(fragRepeat))
+}
+
+// patience is how long to wait for the answer to a request, at most so long.
+func (s *source) patience(most time.Duration) time.Duration {
+	if s.reply == 0 {
+		return most
 	}
-	return max(e.askedAt, e.at).add(d)
+	return min(max(repeatFactor*s.reply, leastRepeat), most)
+}
+
+// replied notes how long the writer took to answer a request.
+func (s *source) replied(d time.Duration) {
+	if s.reply == 0 {
+		s.reply = d
+	}
+	s.reply += (d - s.reply) / 4
+}
+
+func (s *source) holeDelay() time.Duration {
+	if s.peer.local {
+		return localHole
+	}
+	return holeDelay
+}
+
+// fragDelay is how long the rest of a sample is waited for: where the writer has gone on to the next one, as for a hole.
+func (s *source) fragDelay(e *pend) time.Duration {
+	if e.seq < s.top {
+		return s.holeDelay()
+	}
+	return fragDelay
 }
 
 func (s *source) sendAckNack(set *wire.SeqSet, final bool) {
@@ -335,10 +369,10 @@ func (s *source) holeTimer() mono {
 		if s.stuck != s.next {
 			s.stuck, s.stuckAt = s.next, s.p.now
 		}
-		t = s.stuckAt.add(holeDelay)
+		t = s.stuckAt.add(s.holeDelay())
 	}
 	if e := s.pending[s.next]; e != nil && !e.complete {
-		t = e.at.add(fragDelay)
+		t = e.at.add(s.fragDelay(e))
 		if e.askedLeft > 0 {
 			t = max(t, s.repeatAt(e))
 		}

@@ -17,6 +17,12 @@ func (s *source) arrived(seq int64) {
 	}
 	s.dataAt = now
 	s.top = max(s.top, seq)
+	if s.asked != nil {
+		if a := &s.asked[seq%int64(len(s.asked))]; a.seq == seq && !a.came {
+			a.came = true
+			s.replied(now.sub(a.at))
+		}
+	}
 	s.probed = 0
 }
 
@@ -149,7 +155,7 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 	s.place(e, d)
 	if e.have == e.frags {
 		s.complete(e)
-	} else if e.askedLeft == 0 && e.pull && s.reliable {
+	} else if e.askedLeft == 0 && (e.pull || e.more) && s.reliable {
 		s.setDue(false) // what was asked for is here: ask for more at once
 	}
 	s.p.timers.by(&s.timer, s.nextTimer())
@@ -185,14 +191,6 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 			}
 		}
 	}
-}
-
-// replied notes how long the writer took to answer a request for fragments.
-func (s *source) replied(d time.Duration) {
-	if s.reply == 0 {
-		s.reply = d
-	}
-	s.reply += (d - s.reply) / 4
 }
 
 // complete takes a sample whose last missing fragment came.

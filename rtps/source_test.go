@@ -366,13 +366,12 @@ func TestAsksAgainForLostRepairs(t *testing.T) {
 // What does not come is asked for again when the writer should have answered, by how long it took before.
 func TestAsksAgainInTime(t *testing.T) {
 	byHand(t, wire.VendorCyclone, TransientLocal, reliable(TransientLocal, 0), func(h *handWriter) {
-		h.heartbeat(1, 1, false)
-		time.Sleep(15 * time.Millisecond)
+		h.heartbeat(1, 0, false)
 		h.take()
 		h.frag(1, 1, 1, 1000)
-		h.heartbeat(1, 1, false)
+		h.heartbeat(1, 1, true)
 		time.Sleep(25 * time.Millisecond)
-		h.expect("the rest", "ack 1 final; frags of 1: 2..10")
+		h.expect("the rest", "frags of 1: 2..10")
 		time.Sleep(50 * time.Millisecond)
 		h.expect("nobody knows this writer yet", "")
 		time.Sleep(6 * time.Millisecond)
@@ -383,6 +382,50 @@ func TestAsksAgainInTime(t *testing.T) {
 		h.expect("the others may follow", "")
 		time.Sleep(12 * time.Millisecond)
 		h.expect("they do not, and the writer is a quick one", "frags of 1: [7 8 9 10]")
+	})
+}
+
+// A request that was cut short goes on when what was asked for is here, without a HEARTBEAT.
+func TestAsksOn(t *testing.T) {
+	byHand(t, wire.VendorCyclone, Volatile, reliable(Volatile, 0), func(h *handWriter) {
+		h.p.askLimit = 10 * (100 + socketOverhead)
+		h.heartbeat(1, 0, false)
+		h.take()
+		h.frag(1, 1, 1, 3000)
+		h.frag(1, 30, 1, 3000)
+		h.heartbeat(1, 1, false)
+		h.expect("as many as the socket takes", "ack 1 final; frags of 1: 2..11")
+		h.frag(1, 2, 10, 3000)
+		h.expect("the next", "frags of 1: 12..21")
+		h.frag(1, 12, 10, 3000)
+		h.expect("the last", "frags of 1: 22..29")
+		h.frag(1, 22, 8, 3000)
+		h.received(1)
+	})
+}
+
+// On one host nothing is overtaken: a hole is asked for soon, also one within a sample when the next one has begun.
+func TestHoleOnThisHost(t *testing.T) {
+	byHand(t, wire.VendorFast, Volatile, reliable(Volatile, 0), func(h *handWriter) {
+		h.p.lock()
+		for _, q := range h.p.peers {
+			q.local = true
+		}
+		h.p.unlock()
+		h.heartbeat(1, 0, false)
+		h.take()
+		h.data(1, 3)
+		h.expect("not at once", "")
+		time.Sleep(localHole + time.Millisecond)
+		h.expect("soon", "ack 2 -2")
+		h.data(2)
+		h.take()
+		h.frag(4, 1, 1, 300)
+		time.Sleep(2 * localHole)
+		h.expect("the rest is on its way", "")
+		h.frag(5, 1, 3, 300)
+		time.Sleep(localHole + time.Millisecond)
+		h.expect("the writer has gone on", "frags of 4: [2 3]")
 	})
 }
 
