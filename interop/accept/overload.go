@@ -112,6 +112,12 @@ func overload(b *bench, name string, t trouble) error {
 // overloadRuns is how many runs each receiver has: at least four, so that the spread of the runs can be judged.
 var overloadRuns = map[lab.Vendor]int{lab.Cyclone: 5, lab.Fast: 4}
 
+// health is how long a publisher has before the trouble, and its receiver after it.
+var health = map[lab.Vendor][2]time.Duration{lab.Cyclone: {4 * time.Second, 6 * time.Second}, lab.Fast: {2 * time.Second, 3 * time.Second}}
+
+// troubleTime is how long the trouble lasts.
+const troubleTime = 10 * time.Second
+
 // subscriber is a vendor's subscriber that writes what it gets to the disk, with readers that keep all.
 func subscriber(v lab.Vendor) receiver {
 	return receiver{vendor(v) + " subscriber", func(n *lab.Net, d *lab.Disk, run int) (*lab.Proc, func() error, error) {
@@ -218,7 +224,9 @@ func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, 
 	if err != nil {
 		return trial{}, err
 	}
-	pub, err := n.PublishAs(b.peer, heavy, "--seconds", "20", "--wait", "1", "--calls", log, "--linger", "12", "--priority", "20")
+	before, after := health[b.peer][0], health[b.peer][1]
+	pub, err := n.PublishAs(b.peer, heavy, "--seconds", fmt.Sprint((before + troubleTime + after).Seconds()), "--wait", "1", "--calls", log,
+		"--linger", "12", "--priority", "20")
 	if err != nil {
 		return trial{}, err
 	}
@@ -226,7 +234,7 @@ func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, 
 	if _, err := pub.Await("start", 1, 30*time.Second); err != nil {
 		return trial{}, err
 	}
-	if err := b.sleep(4 * time.Second); err != nil {
+	if err := b.sleep(before); err != nil {
 		return trial{}, err
 	}
 	end, err := t(run, disk, p)
@@ -235,7 +243,7 @@ func troubled(b *bench, disk *lab.Disk, r receiver, t trouble, run int) (trial, 
 	if err != nil {
 		return trial{}, err
 	}
-	slept := b.sleep(10 * time.Second)
+	slept := b.sleep(troubleTime)
 	if err := errors.Join(end(), slept); err != nil {
 		return trial{}, err
 	}

@@ -25,6 +25,9 @@ var loads = []struct {
 	{"100 × 100 Hz × 10 kB", lab.Topic{Kind: lab.Blob, Name: "/load", Instances: 100, Hz: 100, Size: 10_000, Depth: 10}},
 }
 
+// shareNoise is how far the medians of one receiver lie apart where next to nothing is lost.
+const shareNoise = 0.005
+
 // The receivers of the unprivileged check.
 const (
 	byRecorder = "gobag record"
@@ -72,7 +75,8 @@ func checkUnprivileged(b *bench) (err error) {
 			c, cc := lab.Quantile(shares[receivers[0]], 0.5), lab.Quantile(shares[receivers[1]], 0.5)
 			for _, r := range receivers[2:] {
 				ours := lab.Quantile(shares[r], 0.5)
-				b.figure(ours >= max(c, cc), fmt.Sprintf("%s from %s, %s", load.name, vendor(peer), r), "share received ≥ those of the peers' subscribers",
+				b.figure(ours >= max(c, cc)-shareNoise, fmt.Sprintf("%s from %s, %s", load.name, vendor(peer), r),
+					fmt.Sprintf("share received ≥ those of the peers' subscribers, to %g points", 100*shareNoise),
 					"%.2f %% beside %.2f %% (Cyclone C), %.2f %% (Fast DDS)", 100*ours, 100*c, 100*cc)
 			}
 		}
