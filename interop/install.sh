@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the peers and the tests in this folder need: Debian packages and one npm package (into node/). Quick when
-# everything is there. Uses apt-get as root, or through sudo; otherwise it says what is missing.
+# Installs what the peers and the tests in this folder need: Debian packages, npm packages (into node/) and PyPI packages
+# (into python/venv). Quick when everything is there. Uses apt-get as root, or through sudo; otherwise it says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -13,6 +13,7 @@ for p in "${packages[@]}"; do
   [ "$status" = installed ] || missing+=("$p")
 done
 command -v npm >/dev/null || missing+=(npm) # nodejs of other sources brings its own
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 
 if [ ${#missing[@]} -gt 0 ]; then
   sudo=()
@@ -37,4 +38,12 @@ fi
 if ! cmp -s node/package-lock.json node/node_modules/.installed-lock.json; then
   (cd node && npm ci --silent --no-fund --no-audit)
   cp node/package-lock.json node/node_modules/.installed-lock.json
+fi
+
+# pip takes the configured index.
+if ! cmp -s python/requirements.txt python/venv/.installed-requirements.txt; then
+  rm -rf python/venv
+  python3 -m venv python/venv
+  python/venv/bin/pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
+  cp python/requirements.txt python/venv/.installed-requirements.txt
 fi
