@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -152,8 +153,11 @@ func outside(b *bench, n *lab.Net, readers string) (stop func() ([]lab.Arrival, 
 	}, kill, nil
 }
 
-// checkKill kills recordings at random moments, two at a time.
-func checkKill(b *bench) error {
+// checkKill kills recordings in the default format at random moments.
+func checkKill(b *bench) error { return killRecordings(b, "SIGKILL", pick(b, 30, 4)) }
+
+// killRecordings kills as many recordings at random moments, two at a time. flags are of gobag record.
+func killRecordings(b *bench, name string, kills int, flags ...string) error {
 	n, err := lab.NewNet()
 	if err != nil {
 		return err
@@ -172,7 +176,7 @@ func checkKill(b *bench) error {
 	var crashes []crash
 	var failed []error
 	var lanes sync.WaitGroup
-	left := pick(b, 30, 4)
+	left := kills
 	for range 2 {
 		lanes.Go(func() {
 			for {
@@ -183,7 +187,7 @@ func checkKill(b *bench) error {
 				if k <= 0 || b.ctx.Err() != nil {
 					return
 				}
-				c, err := killOne(b, n, filepath.Join(scratch, fmt.Sprint(k)))
+				c, err := killOne(b, n, filepath.Join(scratch, fmt.Sprint(k)), flags)
 				mu.Lock()
 				crashes, failed = append(crashes, c), append(failed, err)
 				mu.Unlock()
@@ -202,13 +206,13 @@ func checkKill(b *bench) error {
 	for _, c := range crashes {
 		v.examine(b, c, arrivals)
 	}
-	v.report(b, "SIGKILL")
-	return nil
+	v.report(b, name)
+	return os.RemoveAll(scratch)
 }
 
 // killOne records and kills the recorder between 1 and 6 s after its start.
-func killOne(b *bench, n *lab.Net, dir string) (crash, error) {
-	rec, err := b.gobag.Record(n, dir, steady)
+func killOne(b *bench, n *lab.Net, dir string, flags []string) (crash, error) {
+	rec, err := b.gobag.Record(n, dir, steady, flags...)
 	if err != nil {
 		return crash{}, err
 	}
@@ -224,20 +228,24 @@ func killOne(b *bench, n *lab.Net, dir string) (crash, error) {
 	return crash{dir: dir, started: rec.Started, at: at}, nil
 }
 
-// checkPowerCut records to a disk whose image is copied at random moments, once to a disk without a cache of its own and
-// once, in files of five seconds, to one that forgets what was not flushed.
-func checkPowerCut(b *bench) error {
+// checkPowerCut cuts the power of recordings in the default format.
+func checkPowerCut(b *bench) error { return cutRecordings(b, "power cut", pick(b, 15, 3)) }
+
+// cutRecordings records to a disk whose image is copied at random moments, once to a disk without a cache of its own and
+// once, in files of five seconds, to one that forgets what was not flushed; as many cuts of each. more are flags of gobag
+// record.
+func cutRecordings(b *bench, name string, cuts int, more ...string) error {
 	var all verdicts
 	for _, cache := range []bool{false, true} {
-		if err := powerCuts(b, cache, pick(b, 15, 3), &all); err != nil {
+		if err := powerCuts(b, cache, cuts, &all, more); err != nil {
 			return err
 		}
 	}
-	all.report(b, "power cut")
+	all.report(b, name)
 	return nil
 }
 
-func powerCuts(b *bench, cache bool, cuts int, v *verdicts) error {
+func powerCuts(b *bench, cache bool, cuts int, v *verdicts, more []string) error {
 	disk, err := lab.NewDisk(lab.DiskOptions{Size: 512 << 20, WriteCache: cache})
 	if err != nil {
 		return err
@@ -252,7 +260,7 @@ func powerCuts(b *bench, cache bool, cuts int, v *verdicts) error {
 	if err != nil {
 		return err
 	}
-	flags := []string{"--min-free-space", "0"} // the disk is small
+	flags := append([]string{"--min-free-space", "0"}, more...) // the disk is small
 	if cache {
 		flags = append(flags, "-d", "5")
 	}
@@ -296,5 +304,5 @@ func powerCuts(b *bench, cache bool, cuts int, v *verdicts) error {
 			return err
 		}
 	}
-	return nil
+	return os.RemoveAll(images)
 }

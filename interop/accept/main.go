@@ -3,7 +3,7 @@
 // Command accept runs the acceptance checks of a large piece of work on real peers and real disks, prints each figure
 // beside its bar, and exits with 1 where one falls short:
 //
-//	go run ./interop/accept main|ros2 [-only record,play] [-quick] [-list]
+//	go run ./interop/accept main|ros2|storage [-only record,play] [-quick] [-list]
 //
 // It needs the peers (make -C interop install peers) and, for disks and namespaces, root.
 package main
@@ -71,6 +71,20 @@ var groups = map[string]suite{
 		{"captures", "captures of real nodes", checkCaptures},
 		{"tshark", "every datagram of sessions with both peers taken apart by tshark", checkTshark},
 		{"compat", "a bag for Humble, recorded from a peer", checkCompat},
+	}},
+	"storage": {lab.Cyclone, []check{
+		{"conformance", "every format, every case of the suite, with the race detector", checkStorageConformance},
+		{"sigkill", "SIGKILL at random moments, each format", checkStorageKill},
+		{"powercut", "power cut at random moments, each format", checkStoragePowerCut},
+		{"leveldb", "LevelDB beside C++ LevelDB with its defaults, and beside our SQLite", checkLevelDBRatios},
+		{"sqlite", "SQLite beside C SQLite", checkSQLiteRatios},
+		{"mcap", "MCAP beside the append log and C++ MCAP; seeks", checkMCAPRatios},
+		{"blobs", "100,000 blobs of 10,000 bytes beside os.ReadFile and bare system calls", checkBlobs},
+		{"readers", "readers that no one here wrote, each format", checkStorageReaders},
+		{"fixtures", "every bag of the fixtures, and the MCAP conformance files", checkStorageFixtures},
+		{"odd", "odd inputs", checkOddInputs},
+		{"roundtrip", "X to Y to X over all pairs of formats", checkRoundTrips},
+		{"diskfull", "disk full during recording, each format", checkDiskFull},
 	}},
 }
 

@@ -1,0 +1,174 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gobag/gobag/interop/lab"
+	"github.com/gobag/gobag/plugin"
+	_ "github.com/gobag/gobag/plugins/all" // the formats that are judged
+)
+
+// wanted are the formats that the acceptance asks for, with the package of each.
+var wanted = []struct{ name, pkg string }{
+	{"sqlite3", "./plugins/sqlite"}, {"leveldb", "./plugins/leveldb"}, {"mcap", "./plugins/mcap"},
+}
+
+// formats are the wanted formats that are linked in; each that is missing is a failed figure.
+func formats(b *bench) []string {
+	var names []string
+	for _, w := range wanted {
+		if _, err := plugin.Lookup(w.name); err != nil {
+			b.figure(false, w.name, "there is such a format", "no")
+			continue
+		}
+		names = append(names, w.name)
+	}
+	return names
+}
+
+// checkStorageConformance runs the conformance suite of every format with the race detector.
+func checkStorageConformance(b *bench) error {
+	for _, w := range wanted {
+		r, err := goTest(b, w.pkg, "^(TestConformance|TestCrash|TestDamage)", "-race")
+		if err != nil {
+			b.figure(false, w.name, "every case passes with -race", "%s", firstLine(err.Error()))
+			continue
+		}
+		pass, fail, skip := r.count(2)
+		tests, failed, skipped := r.count(1)
+		b.figure(tests > 0 && pass >= 40 && fail+failed+skipped == 0, w.name+", conformance cases", "at least 40 run with -race, none fails",
+			"%d cases pass in %d tests, %d fail, %d skipped", pass, tests, fail+failed, skip+skipped)
+	}
+	return nil
+}
+
+// checkStorageKill kills recordings of each format.
+func checkStorageKill(b *bench) error {
+	for _, name := range formats(b) {
+		if err := killRecordings(b, name+", SIGKILL", pick(b, 100, 4), "-s", name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkStoragePowerCut cuts the power of recordings of each format.
+func checkStoragePowerCut(b *bench) error {
+	for _, name := range formats(b) {
+		if err := cutRecordings(b, name+", power cut", pick(b, 15, 2), "-s", name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkOddInputs runs the tests of odd inputs: of the formats and of what reads bags.
+func checkOddInputs(b *bench) error {
+	for _, w := range append(wanted, struct{ name, pkg string }{"bags", "./bag"}, struct{ name, pkg string }{"convert", "./convert"}) {
+		r, err := goTest(b, w.pkg, "Odd|Damage|ReadOnly|Immutable|Truncat|Salvage|Fixture")
+		if err != nil {
+			b.figure(false, w.name+", odd inputs", "tests are there and pass", "%s", firstLine(err.Error()))
+			continue
+		}
+		tests, failed, skipped := r.count(1)
+		cases, below, _ := r.count(2)
+		b.figure(tests > 0 && failed+below+skipped == 0, w.name+", odd inputs", "none fails, none is skipped", "%d tests with %d cases pass, %d fail, %d skipped",
+			tests, cases, failed+below, skipped)
+	}
+	return nil
+}
+
+// big is traffic that fills a small disk in seconds.
+var big = []lab.Topic{
+	{Kind: lab.String, Name: "/chatter", Hz: 100},
+	{Kind: lab.Image, Name: "/camera/image", Hz: 20, Size: 1 << 20, Depth: 20},
+}
+
+// checkDiskFull records to a small disk until there is no room, once with a limit of free space and once to the last byte.
+func checkDiskFull(b *bench) error {
+	for _, name := range formats(b) {
+		for _, limit := range []string{"16MB", "0"} {
+			if err := diskFull(b, name, limit); err != nil {
+				return fmt.Errorf("%s, --min-free-space %s: %w", name, limit, err)
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	freeText   = regexp.MustCompile(`(?i)\bfree\b|\bleft\b`)
+	amountText = regexp.MustCompile(`\d+(\.\d+)? ?([KMG]i?)?[Bb]`)
+)
+
+func diskFull(b *bench, format, limit string) error {
+	disk, err := lab.NewDisk(lab.DiskOptions{Size: 96 << 20})
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	n, err := lab.NewNet()
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	dir := filepath.Join(disk.Dir, "bag")
+	rec, err := b.gobag.Record(n, dir, big, "-s", format, "--min-free-space", limit)
+	if err != nil {
+		return err
+	}
+	defer rec.Kill()
+	pub, err := n.PublishAs(b.peer, big, "--wait", "1")
+	if err != nil {
+		return err
+	}
+	defer pub.Kill()
+	_ = rec.Wait(60 * time.Second) // its exit code is judged
+	name := fmt.Sprintf("%s, disk full, --min-free-space %s", format, limit)
+	said := rec.Stderr()
+	if rec.ExitCode() != 4 {
+		b.note("%s said: %s", name, strings.TrimSpace(said))
+	}
+	b.figure(rec.ExitCode() == 4, name+", exit code", "4", "%d", rec.ExitCode())
+	amounts := len(amountText.FindAllString(said, -1))
+	b.figure(freeText.MatchString(said) && amounts >= 2, name+", message", "names free and needed bytes", "%d amounts: %.160s", amounts, lastLine(said))
+	_, statErr := os.Stat(filepath.Join(dir, "metadata.yaml"))
+	info, err := b.gobag.Info(dir)
+	if err != nil {
+		b.figure(false, name+", the bag opens", "yes", "%s", firstLine(err.Error()))
+		return nil
+	}
+	got, err := lab.Contents(dir, big)
+	if err != nil {
+		b.figure(false, name+", everything before is readable", "yes", "%s", firstLine(err.Error()))
+		return nil
+	}
+	read, bad, holes := int64(0), 0, int64(0)
+	for _, r := range got {
+		bad += r.Bad
+		read += int64(len(r.Numbers))
+		if k := len(r.Numbers); k > 0 {
+			holes += r.Numbers[k-1] - r.Numbers[0] + 1 - int64(k)
+		}
+	}
+	lost := int64(0)
+	for _, t := range info.Topics {
+		lost += t.Lost.Sum()
+	}
+	b.figure(statErr == nil && read > 0 && bad == 0 && read == info.MessageCount, name+", what is there", "metadata, and every message counted, as published",
+		"%d messages, info says %d, %d differ, metadata: %v", read, info.MessageCount, bad, statErr == nil)
+	b.figure(holes <= lost, name+", holes", "counted as lost", "%d missing between the first and the last, %d counted as lost", holes, lost)
+	return nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
