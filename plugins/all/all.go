@@ -3,5 +3,6 @@
 package all
 
 import (
-	_ "github.com/gobag/gobag/plugins/sqlite" // sqlite3
+	_ "github.com/gobag/gobag/plugins/leveldb" // leveldb
+	_ "github.com/gobag/gobag/plugins/sqlite"  // sqlite3
 )

@@ -1,0 +1,26 @@
+package leveldb
+
+import (
+	"testing"
+
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
+)
+
+func TestConformance(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{})
+}
+
+func TestConformanceFast(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
+}
+
+func TestConformanceSmall(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
+}
+
+func TestConformanceNone(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetNone}})
+}
+
+func BenchmarkStorage(b *testing.B) { plugintest.Bench(b, Driver{}) }
