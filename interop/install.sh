@@ -47,3 +47,13 @@ if ! cmp -s python/requirements.txt python/venv/.installed-requirements.txt; the
   python/venv/bin/pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
   cp python/requirements.txt python/venv/.installed-requirements.txt
 fi
+
+# The headers of the C++ MCAP library (MIT), which no Debian package has: a package of PyPI carries them in its source.
+if ! [ -e build/mcap/include/mcap/mcap.hpp ]; then
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  python/venv/bin/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --dest "$scratch" baglab-mcap-backend==1.1.0
+  echo "ab441d761ad9ba4605a3bdd253bdd5f099b81c9c58161e189feed96031e88102  $scratch/baglab_mcap_backend-1.1.0.tar.gz" | sha256sum --check --quiet
+  mkdir -p build/mcap
+  tar -xzf "$scratch/baglab_mcap_backend-1.1.0.tar.gz" -C build/mcap --strip-components=5 --wildcards '*/third_party/mcap_repo/cpp/mcap/include/*' '*/third_party/mcap_repo/cpp/mcap/LICENSE'
+fi

@@ -74,12 +74,12 @@ var StorageSteps = []StorageStep{
 var StorageSizes = []int{100, 10_000, 100_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000}
 
 // peerPrograms are the programs of interop/peers by the name of their target.
-var peerPrograms = map[string]string{"c++leveldb": "lvl_bench", "csqlite": "sqlite_bench", "append-log": "append_log"}
+var peerPrograms = map[string]string{"c++leveldb": "lvl_bench", "csqlite": "sqlite_bench", "append-log": "append_log", "c++mcap": "mcap_bench"}
 
 // PeerTargets are the peers with the settings that `--peer` runs: LevelDB's defaults, SQLite at rosbag2's resilient and
-// default settings and at gobag's own pragmas, and an append log.
+// default settings and at gobag's own pragmas, MCAP as rosbag2 writes it, and an append log.
 func PeerTargets() []StorageTarget {
-	return []StorageTarget{{"append-log", ""}, {"c++leveldb", "default"}, {"csqlite", "resilient"}, {"csqlite", "default"}, {"csqlite", "equal"}}
+	return []StorageTarget{{"append-log", ""}, {"c++leveldb", "default"}, {"csqlite", "resilient"}, {"csqlite", "default"}, {"csqlite", "equal"}, {"c++mcap", "default"}}
 }
 
 // DefaultStorageTargets are the ceilings and every format that is linked in, with each of the presets.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -22,6 +21,7 @@ const peerPrograms = "interop/build"
 var (
 	appendLog     = perf.StorageTarget{Name: "file"} // the Go append log with checksums
 	cppLevelDB    = perf.StorageTarget{Name: "c++leveldb", Preset: "default"}
+	cppMCAP       = perf.StorageTarget{Name: "c++mcap", Preset: "default"}
 	cSQLite       = perf.StorageTarget{Name: "csqlite", Preset: "resilient"}
 	cSQLiteEqual  = perf.StorageTarget{Name: "csqlite", Preset: "equal"}
 	files         = perf.StorageTarget{Name: "files"}
@@ -214,20 +214,14 @@ func checkMCAPRatios(b *bench) error {
 		return nil
 	}
 	resilient, fast := ours("mcap", "resilient"), ours("mcap", "fast")
-	targets := []perf.StorageTarget{appendLog, resilient, fast}
-	cpp := perf.StorageTarget{Name: "c++mcap", Preset: "default"}
-	_, err := os.Stat(filepath.Join(peerPrograms, "mcap_bench"))
-	if havePeer := err == nil; havePeer {
-		targets = append(targets, cpp)
-	}
-	r, err := measure(b, perf.StorageOptions{Targets: targets, Sizes: middle, Steps: []perf.StorageStep{stepWrite, stepRead, stepReadRand}})
+	r, err := measure(b, perf.StorageOptions{Targets: []perf.StorageTarget{appendLog, cppMCAP, resilient, fast}, Sizes: middle, Steps: []perf.StorageStep{stepWrite, stepRead, stepReadRand}})
 	if err != nil {
 		return err
 	}
 	r.atLeast("write", stepWrite, 1_000_000, resilient, appendLog, 0.7)
 	r.atLeast("write", stepWrite, 10_000, resilient, appendLog, 0.8)
 	for _, size := range middle {
-		r.cpuAtMost("write", stepWrite, size, resilient, cpp, 1)
+		r.cpuAtMost("write", stepWrite, size, resilient, cppMCAP, 1)
 		c := r.rep.Find(resilient, stepReadRand, size)
 		name := "seek p50, " + perf.SizeText(int64(size))
 		if c == nil {
