@@ -34,7 +34,7 @@ type pacer struct {
 const (
 	gigabyte    = 1.0 // bytes per ns of 1 GB/s
 	minRate     = 0.1
-	farRate     = 0.25 // off the host, to begin with: two Gigabit Ethernets, and about what readers take in small datagrams
+	farPeriod   = 8500 // ns a datagram off the host, to begin with: two Gigabit Ethernets, and about what readers take
 	shortestNap = 40 * time.Microsecond
 	gateLimit   = 100 * time.Millisecond // how long a reader that says nothing is waited for
 	flightStep  = 256 << 10
@@ -53,9 +53,6 @@ func newPacer(q *peer) *pacer {
 		c.flightCap = max(3<<20, int(q.data.RecvBuffer/4)*3)
 	case q.vendor == wire.VendorGobag:
 		c.burst, c.rate, c.flightMax = 256_000, 2*gigabyte, 4<<20
-	}
-	if !q.local {
-		c.rate = min(c.rate, farRate)
 	}
 	c.credit, c.flightMin, c.startRate = c.burst, c.flightMax, c.rate
 	return c
@@ -172,6 +169,10 @@ func (p *Participant) pacerFor(k *sink) *pacer {
 	c := p.pacers[k.dst]
 	if c == nil {
 		c = newPacer(k.peer)
+		if !k.peer.local {
+			c.rate = min(c.rate, float64(k.cut.frame+datagramTax)/farPeriod)
+			c.startRate = c.rate
+		}
 		p.pacers[k.dst] = c
 	}
 	c.refs++

@@ -14,7 +14,8 @@ const (
 	repeatDelay   = 30 * time.Millisecond  // the same sample is asked for again after, doubling
 	maxRepeat     = 500 * time.Millisecond // at most
 	quickRepeats  = 3                      // times before it is doubled, where the writer has answered before
-	fragDelay     = 20 * time.Millisecond  // silence within a sample before its rest is asked for
+	partDelay     = 8 * time.Millisecond   // silence within a sample before what is missing of it so far is asked for
+	fragDelay     = 20 * time.Millisecond  // and before its rest is
 	fragRepeat    = 60 * time.Millisecond  // the same fragments are asked for again after so much silence
 	leastRepeat   = 15 * time.Millisecond  // both repetitions come sooner where the writer has been seen to answer sooner: after
 	repeatFactor  = 3                      // so many times what it took, but not less than this
@@ -373,6 +374,9 @@ func (s *source) holeTimer() mono {
 	}
 	if e := s.pending[s.next]; e != nil && !e.complete {
 		t = e.at.add(s.fragDelay(e))
+		if e.have < e.top && e.askedLeft == 0 {
+			t = min(t, e.at.add(partDelay))
+		}
 		if e.askedLeft > 0 {
 			t = max(t, s.repeatAt(e))
 		}

@@ -385,6 +385,25 @@ func TestAsksAgainInTime(t *testing.T) {
 	})
 }
 
+// In silence within a sample its holes are asked for first: its rest may still be on the way.
+func TestHolesBeforeTheRest(t *testing.T) {
+	byHand(t, wire.VendorFast, Volatile, reliable(Volatile, 0), func(h *handWriter) {
+		h.heartbeat(1, 0, false)
+		h.take()
+		h.frag(1, 1, 2, 1000)
+		h.frag(1, 5, 1, 1000)
+		time.Sleep(partDelay - time.Millisecond)
+		h.expect("it goes on", "")
+		time.Sleep(2 * time.Millisecond)
+		h.expect("the holes", "frags of 1: [3 4]")
+		h.frag(1, 3, 2, 1000)
+		time.Sleep(fragDelay - time.Millisecond)
+		h.expect("they came", "")
+		time.Sleep(2 * time.Millisecond)
+		h.expect("the rest", "frags of 1: [6 7 8 9 10]")
+	})
+}
+
 // A request that was cut short goes on when what was asked for is here, without a HEARTBEAT.
 func TestAsksOn(t *testing.T) {
 	byHand(t, wire.VendorCyclone, Volatile, reliable(Volatile, 0), func(h *handWriter) {

@@ -196,7 +196,7 @@ func TestGapsModel(t *testing.T) {
 }
 
 func TestPacer(t *testing.T) {
-	c := newPacer(&peer{local: true})
+	c := newPacer(&peer{})
 	var now mono = 1
 	sent, waited := 0, time.Duration(0)
 	for sent < 10_000_000 {
