@@ -9,8 +9,8 @@ import (
 
 // ParseMetadata reads a metadata.yaml of any version, or the text kept inside a storage (the same without the root key).
 // Keys may stand in any order, unknown ones are passed over, and keys are read wherever they are, whatever the version
-// says. A number that is negative, fractional or too large is a [*YAMLError] with its line and key. A QoS text that
-// cannot be read makes the topic's profiles unknown and leaves a warning.
+// says. A negative count and a number that is fractional or too large are a [*YAMLError] with its line and key; a negative
+// duration is a warning. A QoS text that cannot be read makes the topic's profiles unknown and leaves a warning.
 func ParseMetadata(text []byte) (*Metadata, error) {
 	top, err := parseYAML(text)
 	if err != nil {
@@ -58,10 +58,10 @@ func (m *Metadata) parse(root yval) error {
 	if m.StorageIdentifier, err = root.textAt("storage_identifier"); err != nil {
 		return err
 	}
-	if m.Start, err = root.start(); err != nil {
+	if m.Start, err = m.startOf(root); err != nil {
 		return err
 	}
-	if m.Duration, err = root.duration(); err != nil {
+	if m.Duration, err = m.durationOf(root); err != nil {
 		return err
 	}
 	if m.MessageCount, err = root.count(); err != nil {
@@ -124,10 +124,10 @@ func (m *Metadata) parseFiles(root yval) error {
 		if f.Path, err = it.textAt("path"); err != nil {
 			return err
 		}
-		if f.Start, err = it.start(); err != nil {
+		if f.Start, err = m.startOf(it); err != nil {
 			return err
 		}
-		if f.Duration, err = it.duration(); err != nil {
+		if f.Duration, err = m.durationOf(it); err != nil {
 			return err
 		}
 		if f.MessageCount, err = it.count(); err != nil {
@@ -228,26 +228,39 @@ func (v yval) count() (uint64, error) {
 	return sub.uint(math.MaxUint64)
 }
 
-// start returns starting_time, which rosbag2 reads as an unsigned number: from 2^63 on it is a stamp before 1970.
-func (v yval) start() (int64, error) {
-	u, err := v.nested("starting_time", "nanoseconds_since_epoch")
+// startOf returns starting_time, which rosbag2 reads as an unsigned number: from 2^63 on it is a stamp before 1970. With a
+// sign it is one too.
+func (m *Metadata) startOf(v yval) (int64, error) {
+	inner, err := v.nested("starting_time", "nanoseconds_since_epoch")
+	if err != nil {
+		return 0, err
+	}
+	if n, ok := inner.negative(); ok {
+		return n, nil
+	}
+	u, err := inner.uint(math.MaxUint64)
 	return int64(u), err
 }
 
-// duration returns duration; more than 292 years count as that much.
-func (v yval) duration() (time.Duration, error) {
-	u, err := v.nested("duration", "nanoseconds")
+// durationOf returns duration; more than 292 years count as that much. A negative one is nobody's duration: it is a
+// warning, and what the storages say counts.
+func (m *Metadata) durationOf(v yval) (time.Duration, error) {
+	inner, err := v.nested("duration", "nanoseconds")
+	if err != nil {
+		return 0, err
+	}
+	if n, ok := inner.negative(); ok {
+		m.warnf("%v", inner.errorf("%d is negative", n))
+		return time.Duration(n), nil
+	}
+	u, err := inner.uint(math.MaxUint64)
 	return time.Duration(min(u, math.MaxInt64)), err
 }
 
-func (v yval) nested(key, sub string) (uint64, error) {
+func (v yval) nested(key, sub string) (yval, error) {
 	outer, err := v.need(key)
 	if err != nil {
-		return 0, err
+		return yval{}, err
 	}
-	inner, err := outer.need(sub)
-	if err != nil {
-		return 0, err
-	}
-	return inner.uint(math.MaxUint64)
+	return outer.need(sub)
 }

@@ -274,7 +274,7 @@ func replaced(t *testing.T, old, new string) string {
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"nanoseconds: 2500000000", "nanoseconds: -5", `line 5: duration.nanoseconds: "-5" is not a whole number`},
+		{"nanoseconds: 2500000000", "nanoseconds: -2.5", `line 5: duration.nanoseconds: "-2.5" is not a whole number`},
 		{"nanoseconds: 2500000000", "nanoseconds: 2.5", `line 5: duration.nanoseconds: "2.5" is not a whole number`},
 		{"nanoseconds: 2500000000", "nanoseconds: 18446744073709551616", `line 5: duration.nanoseconds: "18446744073709551616" is not`},
 		{"nanoseconds: 2500000000", "nanoseconds: [1]", `line 5: duration.nanoseconds: a number is wanted, not a list`},
@@ -314,6 +314,7 @@ func TestParseTolerates(t *testing.T) {
 		warnings int
 		check    func(*Metadata) bool
 	}{
+		{"nanoseconds: 2500000000", "nanoseconds: -5", 1, func(m *Metadata) bool { return m.Duration == -5 }},
 		{"version: 9", "version: 42", 1, func(m *Metadata) bool { return m.Version == 42 && m.MessageCount == 6 }},
 		{"custom_data: ~", "custom_data: null", 0, func(m *Metadata) bool { return len(m.CustomData) == 0 }},
 		{"custom_data: ~", "custom_data:\n    a: 1\n    b: ~\n    gobag.state: recording", 0,

@@ -118,7 +118,7 @@ func (r *Reader) trusted() bool {
 	}
 	var sum, byTopic uint64
 	for i, f := range m.Files {
-		if path.Base(f.Path) != path.Base(r.files[i].name) || f.Duration == math.MaxInt64 { // more than can be said
+		if path.Base(f.Path) != path.Base(r.files[i].name) || f.Duration == math.MaxInt64 || f.Duration < 0 { // more than can be said, or nobody's
 			return false
 		}
 		sum += f.MessageCount
@@ -129,7 +129,7 @@ func (r *Reader) trusted() bool {
 		}
 		byTopic += t.MessageCount
 	}
-	return sum == m.MessageCount && byTopic == sum
+	return sum == m.MessageCount && byTopic == sum && m.Duration >= 0
 }
 
 // addTopic returns the bag's id of a topic of a file, and how the file's sources are numbered in the bag (nil: the same).

@@ -268,7 +268,7 @@ func TestCollectErrors(t *testing.T) {
 		"": "is empty",
 		"version https://git-lfs.github.com/spec/v1\noid": "is a git-LFS pointer, run git lfs pull",
 		"#ROSBAG V2.0\n":       "is a ROS 1 bag, convert it first",
-		"\x89MCAP0\r\n":        "is an MCAP file",
+		"\x89MCAP9\r\n":        "is an MCAP file",
 		"\x28\xb5\x2f\xfdxxxx": "is compressed with zstd",
 		"hello":                "no such storage format",
 	} {
@@ -294,12 +294,12 @@ func TestMetadataErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(strings.Replace(text, "nanoseconds: 1000", "nanoseconds: -1", 1))
+	put(strings.Replace(text, "nanoseconds: 1000", "nanoseconds: -1.5", 1))
 	err := openErr(t, dir)
-	if err == nil || !strings.Contains(err.Error(), `metadata.yaml: line 5: duration.nanoseconds: "-1" is not a whole number`) || !strings.Contains(err.Error(), dir) {
+	if err == nil || !strings.Contains(err.Error(), `metadata.yaml: line 5: duration.nanoseconds: "-1.5" is not a whole number`) || !strings.Contains(err.Error(), dir) {
 		t.Error(err)
 	}
-	put(strings.Replace(text, "storage_identifier: memory", "storage_identifier: leveldb", 1))
+	put(strings.Replace(text, "storage_identifier: memory", "storage_identifier: tape", 1))
 	if err := openErr(t, dir); !errors.Is(err, plugin.ErrNoDriver) {
 		t.Error(err)
 	}

@@ -206,6 +206,15 @@ func (v yval) uint(max uint64) (uint64, error) {
 	return u, nil
 }
 
+// negative returns a whole number below 0.
+func (v yval) negative() (int64, bool) {
+	if v.n == nil || v.n.Kind != yaml.ScalarNode {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(v.n.Value, 10, 64)
+	return n, err == nil && n < 0
+}
+
 func (v yval) bool() (bool, error) {
 	if v.n != nil && v.n.Kind == yaml.ScalarNode {
 		switch strings.ToLower(v.n.Value) {
