@@ -1,5 +1,5 @@
 // Reads the .mcap files of a bag with @mcap/core, a reader that knows nothing of gobag, through their index, and prints
-// one JSON object a line: the topics of the first file, then the messages of all files in the reader's order. 64-bit
+// one JSON object a line: the topics, then the messages in the reader's order. 64-bit
 // numbers are strings.
 "use strict";
 
@@ -26,24 +26,24 @@ async function main() {
   const [dir] = process.argv.slice(2);
   const files = (await fs.readdir(dir)).filter((f) => f.endsWith(".mcap")).sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
   if (files.length === 0) throw new Error(`no .mcap file in ${dir}`);
+  const topics = new Map();
   const lines = [];
-  for (const [number, name] of files.entries()) {
+  for (const name of files) {
     const file = await fs.open(path.join(dir, name));
     const reader = await McapIndexedReader.Initialize({
       readable: readable(file),
       decompressHandlers: { zstd: (buffer, size) => decompress(buffer, new Uint8Array(Number(size))) },
     });
     const { schemasById, channelsById, statistics } = reader;
-    if (number === 0) {
-      for (const c of channelsById.values()) {
-        const s = schemasById.get(c.schemaId);
-        lines.push({
-          name: c.topic, type: s.name, count: Number(statistics.channelMessageCounts.get(c.id) ?? 0n),
-          typehash: c.metadata.get("topic_type_hash") ?? "", format: c.messageEncoding,
-          qostext: c.metadata.get("offered_qos_profiles") ?? "", encoding: s.encoding,
-          definition: new TextDecoder().decode(s.data),
-        });
-      }
+    for (const c of channelsById.values()) {
+      const s = schemasById.get(c.schemaId);
+      const key = `${c.topic} ${s.name}`;
+      topics.set(key, {
+        name: c.topic, type: s.name, typehash: c.metadata.get("topic_type_hash") ?? "", format: c.messageEncoding,
+        count: (topics.get(key)?.count ?? 0) + Number(statistics.channelMessageCounts.get(c.id) ?? 0n),
+        qostext: c.metadata.get("offered_qos_profiles") ?? "", encoding: s.encoding,
+        definition: new TextDecoder().decode(s.data),
+      });
     }
     for await (const m of reader.readMessages()) {
       const c = channelsById.get(m.channelId);
@@ -54,7 +54,7 @@ async function main() {
     }
     await file.close();
   }
-  process.stdout.write(lines.map((l) => JSON.stringify(l) + "\n").join(""));
+  process.stdout.write([...topics.values(), ...lines].map((l) => JSON.stringify(l) + "\n").join(""));
 }
 
 main().catch((err) => {

@@ -49,19 +49,24 @@ def mcap_files(bag):
 def mcap(bag):
     from mcap.reader import make_reader
 
-    for number, path in enumerate(mcap_files(bag)):
+    topics, messages = {}, []
+    for path in mcap_files(bag):
         with path.open("rb") as f:
             reader = make_reader(f, validate_crcs=True)
-            if number == 0:
-                summary = reader.get_summary()
-                counts = summary.statistics.channel_message_counts
-                for c in summary.channels.values():
-                    s = summary.schemas[c.schema_id]
-                    say(name=c.topic, type=s.name, count=counts.get(c.id, 0), typehash=c.metadata.get("topic_type_hash", ""),
-                        format=c.message_encoding, qostext=c.metadata.get("offered_qos_profiles", ""),
-                        encoding=s.encoding, definition=s.data.decode())
+            summary = reader.get_summary()
+            counts = summary.statistics.channel_message_counts
+            for c in summary.channels.values():
+                s = summary.schemas[c.schema_id]
+                t = topics.setdefault((c.topic, s.name), {"count": 0})
+                t.update(name=c.topic, type=s.name, count=t["count"] + counts.get(c.id, 0), format=c.message_encoding,
+                         typehash=c.metadata.get("topic_type_hash", ""), qostext=c.metadata.get("offered_qos_profiles", ""),
+                         encoding=s.encoding, definition=s.data.decode())
             for s, c, m in reader.iter_messages():
-                message(c.topic, s.name, m.log_time, m.data, send=str(m.publish_time), seq=str(m.sequence))
+                messages.append(((c.topic, s.name, m.log_time, m.data), {"send": str(m.publish_time), "seq": str(m.sequence)}))
+    for t in topics.values():
+        say(**t)
+    for fields, more in messages:
+        message(*fields, **more)
 
 
 def plain(value):
