@@ -4,5 +4,6 @@ package all
 
 import (
 	_ "github.com/gobag/gobag/plugins/leveldb" // leveldb
+	_ "github.com/gobag/gobag/plugins/mcap"    // mcap
 	_ "github.com/gobag/gobag/plugins/sqlite"  // sqlite3
 )

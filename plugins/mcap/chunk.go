@@ -1,0 +1,168 @@
+package mcap
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/gobag/gobag/internal/fsx"
+)
+
+// writebackStep is how many bytes are written before the system is asked to bring them to the disk.
+const writebackStep = 4 << 20
+
+// flush writes changed topics and the open chunk, which extra completes: topics, pack, chunk, message indexes.
+func (w *writer) flush(extra []byte) error {
+	if len(w.dirty) == 0 && w.messages == 0 {
+		return nil
+	}
+	w.head = w.head[:0]
+	if len(w.dirty) > 0 {
+		b, at := beginOwn(w.head, opTopics)
+		w.head = endOwn(appendTopics(appendText(b, w.distro), w.dirty), at)
+		w.dirty = w.dirty[:0]
+	}
+	if w.messages == 0 {
+		return w.emit(w.head)
+	}
+	var crc uint32
+	if !w.set.noChunkCRC || !w.set.noDataCRC {
+		crc = crc32.Update(crc32.ChecksumIEEE(w.buf), crc32.IEEETable, extra)
+	}
+	p := pack{raw: w.set.noChunking, synced: w.synced, size: int64(len(w.buf) + len(extra)), messages: w.messages, order: w.first,
+		start: w.start, end: w.end}
+	if !w.set.noChunkCRC {
+		p.crc = crc
+	}
+	for _, c := range w.touched {
+		p.channels = append(p.channels, packChannel{c.id, c.n, c.bytes})
+	}
+	w.head = appendPack(w.head, &p, w.perMessage)
+
+	var err error
+	if w.set.noChunking {
+		if err = w.emit(w.head); err == nil {
+			err = w.emitRecords(w.buf, extra, crc)
+		}
+	} else {
+		err = w.chunk(&p, extra, crc)
+	}
+	w.closeChunk(&p)
+	return err
+}
+
+// chunk writes the chunk itself and its message indexes.
+func (w *writer) chunk(p *pack, extra []byte, crc uint32) error {
+	records, name := w.buf, ""
+	if w.comp.name != "" && p.size <= maxInflated {
+		z, err := w.comp.compress(w.buf, extra)
+		if err != nil {
+			return err
+		}
+		if int64(len(z)) < p.size || w.set.forceCompression {
+			records, extra, name = z, nil, w.comp.name
+			if !w.set.noDataCRC {
+				crc = crc32.ChecksumIEEE(z)
+			}
+		}
+	}
+	stored := len(records) + len(extra)
+	b := append(w.head, opChunk)
+	at := w.off + int64(len(w.head))
+	b = le.AppendUint64(b, uint64(40+len(name)+stored))
+	b = le.AppendUint64(le.AppendUint64(b, uint64(p.start)), uint64(p.end))
+	b = le.AppendUint32(le.AppendUint64(b, uint64(p.size)), p.crc)
+	w.head = le.AppendUint64(appendString(b, name), uint64(stored))
+	chunkLen := w.off + int64(len(w.head)+stored) - at
+	if err := w.emit(w.head); err != nil {
+		return err
+	}
+	if err := w.emitRecords(records, extra, crc); err != nil {
+		return err
+	}
+	w.tail = w.tail[:0]
+	if !w.set.noMessageIndex {
+		for _, c := range w.touched {
+			b, at := begin(w.tail, opMessageIndex)
+			b = le.AppendUint32(le.AppendUint16(b, c.id), uint32(len(c.entries)))
+			w.tail = end(append(b, c.entries...), at)
+		}
+	}
+	w.indexChunk(p, at, chunkLen, name, int64(stored))
+	return w.emit(w.tail)
+}
+
+// closeChunk adds the chunk's sums and empties it.
+func (w *writer) closeChunk(p *pack) {
+	for _, c := range w.touched {
+		c.topic.count += c.n
+		c.topic.bytes += int64(c.bytes)
+		c.count += c.n
+		c.entries, c.n, c.bytes = c.entries[:0], 0, 0
+	}
+	if w.all == 0 {
+		w.total = span{p.start, p.end}
+	} else {
+		w.total = span{min(w.total.lo, p.start), max(w.total.hi, p.end)}
+	}
+	w.all += w.messages
+	w.touched, w.buf, w.perMessage, w.messages = w.touched[:0], w.buf[:0], w.perMessage[:0], 0
+	if cap(w.buf) > 2*maxChunkSize {
+		w.buf = nil // after a huge message that went through it
+	}
+}
+
+// indexChunk notes a chunk for the summary: stamps, place, sizes, compression, and for each channel its number of
+// messages, from which the place of its message index follows.
+func (w *writer) indexChunk(p *pack, at, length int64, name string, stored int64) {
+	b := le.AppendUint64(le.AppendUint64(w.index, uint64(p.start)), uint64(p.end))
+	for _, v := range []int64{at, length, stored, p.size} {
+		b = binary.AppendUvarint(b, uint64(v))
+	}
+	b = binary.AppendUvarint(appendText(b, name), uint64(len(p.channels)))
+	for _, c := range p.channels {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.id)), c.count)
+	}
+	w.index = b
+	w.nidx++
+	w.extra += int64(80 + 10*len(p.channels))
+}
+
+// emit appends b to the file.
+func (w *writer) emit(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	n, err := w.f.Write(b)
+	w.off += int64(n)
+	if err != nil {
+		return err
+	}
+	if !w.set.noDataCRC {
+		w.crc = crc32.Update(w.crc, crc32.IEEETable, b)
+	}
+	return w.push()
+}
+
+// emitRecords appends records whose checksum is known.
+func (w *writer) emitRecords(a, b []byte, crc uint32) error {
+	for _, p := range [][]byte{a, b} {
+		n, err := w.f.Write(p)
+		w.off += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	if !w.set.noDataCRC {
+		w.crc = crcCombine(w.crc, crc, int64(len(a)+len(b)))
+	}
+	return w.push()
+}
+
+// push keeps dirty pages from piling up. Its errors show again when the data is synced.
+func (w *writer) push() error {
+	if w.off-w.pushed >= writebackStep {
+		_ = fsx.StartWriteback(w.f, w.pushed, w.off-w.pushed)
+		w.pushed = w.off
+	}
+	return nil
+}

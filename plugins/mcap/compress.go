@@ -1,0 +1,67 @@
+package mcap
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// compressor compresses chunks of one writer.
+type compressor struct {
+	name string
+	zstd *zstd.Encoder
+	lz4  *lz4.Writer
+	out  bytes.Buffer
+}
+
+func newCompressor(s settings) (*compressor, error) {
+	c := &compressor{name: s.compression}
+	switch s.compression {
+	case "zstd":
+		window := 1 << 20
+		for int64(window) < s.chunkSize && window < 8<<20 {
+			window <<= 1
+		}
+		var err error
+		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(s.level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
+			zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			return nil, fmt.Errorf("zstd: %w", err)
+		}
+	case "lz4":
+		level := map[zstd.EncoderLevel]lz4.CompressionLevel{zstd.SpeedBetterCompression: lz4.Level5, zstd.SpeedBestCompression: lz4.Level9}[s.level]
+		c.lz4 = lz4.NewWriter(nil)
+		if err := c.lz4.Apply(lz4.ConcurrencyOption(1), lz4.ChecksumOption(false), lz4.CompressionLevelOption(level)); err != nil {
+			return nil, fmt.Errorf("lz4: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// compress returns a frame of a followed by b, valid until the next call.
+func (c *compressor) compress(a, b []byte) ([]byte, error) {
+	c.out.Reset()
+	var w interface {
+		Write([]byte) (int, error)
+		Close() error
+	} = c.lz4
+	if c.zstd != nil {
+		c.zstd.ResetContentSize(&c.out, int64(len(a)+len(b)))
+		w = c.zstd
+	} else {
+		c.lz4.Reset(&c.out)
+	}
+	_, err := w.Write(a)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compress chunk with %s: %w", c.name, err)
+	}
+	return c.out.Bytes(), nil
+}

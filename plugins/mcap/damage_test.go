@@ -1,0 +1,5 @@
+package mcap
+
+import "github.com/gobag/gobag/plugin/plugintest"
+
+var damageTable []plugintest.Damage
