@@ -14,26 +14,6 @@ import (
 	"github.com/gobag/gobag/rtps/wire"
 )
 
-// lossy drops that share of the datagrams that carry something of user topics, both ways, discovery excepted.
-func lossy(seed uint64, share float64) lab.Rule {
-	r := rand.New(rand.NewPCG(seed, 7))
-	return func(p *lab.Packet) lab.Fate {
-		if p.RTPS && !p.Multicast && r.Float64() < share && userTraffic(p) {
-			return lab.Drop
-		}
-		return lab.Fate{}
-	}
-}
-
-func userTraffic(p *lab.Packet) bool {
-	for i := range p.Submessage {
-		if !p.Submessage[i].Writer.Builtin() {
-			return true
-		}
-	}
-	return false
-}
-
 // eightMiB is three samples of 8 MiB.
 var eightMiB = []lab.Topic{{Kind: lab.Blob, Name: "/large", Hz: 0.5, Count: 3, Size: 8 << 20}}
 
@@ -43,7 +23,7 @@ func largeSamples(small bool) func(c *cell) {
 	return func(c *cell) {
 		c.tries(2, func() error {
 			h := c.hosts(lab.LargeMTU)
-			h.Relay.SetRule(lossy(1, 0.01))
+			h.Relay.SetRule(lab.Lossy(1, 0.01))
 			var subOptions []string
 			if small {
 				h.B.CycloneURI = strings.Replace(h.B.CycloneURI, "</Domain>",

@@ -96,7 +96,7 @@ func recordSession(t *testing.T, peer lab.Vendor) *session {
 	h := c.hosts(lab.LargeMTU)
 	s := &session{peer: peer, fast: map[wire.Prefix]bool{}, ids: map[string]int{}}
 	var mu sync.Mutex
-	h.Relay.SetRule(withoutSecond(lossy(11, 0.03)))
+	h.Relay.SetRule(withoutSecond(lab.Lossy(11, 0.03)))
 	h.Relay.SetTap(func(p *lab.Packet, _ lab.Fate) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -58,7 +58,7 @@ func largeBy(t *testing.T, pub, sub lab.Vendor, loss float64) (total time.Durati
 	t.Helper()
 	c := &cell{T: t, result: &result{}}
 	h := c.hosts(lab.LargeMTU)
-	h.Relay.SetRule(lossy(5, loss))
+	h.Relay.SetRule(lab.Lossy(5, loss))
 	topics := []lab.Topic{{Kind: lab.Blob, Name: "/large", Hz: 1, Count: 3, Size: 8 << 20}}
 	calls := filepath.Join(t.TempDir(), "calls")
 	s, log := c.subscribe(h.B, sub, topics)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +36,11 @@ var spoken = []lab.Topic{
 	{Kind: lab.Image, Name: "/large", Hz: 5, Size: 300_001},
 	{Kind: lab.String, Name: "/best_effort", Hz: 50, BestEffort: true},
 	{Kind: lab.String, Name: "/latched", Count: 3, TransientLocal: true, Depth: 3, Early: true},
+	{Kind: lab.Reading, Name: "/reading", Hz: 20}, // of a type that has to be asked for
 }
 
-// captureSession records on host A what the peer publishes on host B, which has a node and serves definitions, and plays it
-// back to the peer.
+// captureSession records on host A what the peer publishes on host B, as a node that says which topics are its own and how
+// their types are defined, and plays it back to the peer.
 func captureSession(b *bench, peer lab.Vendor) (file string, err error) {
 	h, err := lab.NewHosts(lab.EthernetMTU)
 	if err != nil {
@@ -82,12 +84,29 @@ func recordSpoken(b *bench, h *lab.Hosts, peer lab.Vendor, dir string) error {
 		return err
 	}
 	defer rec.Kill()
-	pub, err := h.B.PublishAs(peer, spoken, "--seconds", "4", "--wait", "1", "--linger", "10", "--node", "/robot/camera:16")
+	files, err := b.dir("definitions")
+	if err != nil {
+		return err
+	}
+	d, err := lab.WriteDefinitions(files, lab.SecretFiles, lab.Reading.Type())
+	if err != nil {
+		return err
+	}
+	topics := slices.Clone(spoken)
+	topics[len(topics)-1].Hash = d.Hash[lab.Reading.Type()]
+	pub, err := h.B.PublishAs(peer, topics, "--seconds", "5", "--wait", "1", "--linger", "10", "--node", "/robot/camera:16", "--definitions", d.Dir)
 	if err != nil {
 		return err
 	}
 	defer pub.Kill()
-	return errors.Join(pub.Wait(60*time.Second), b.sleep(300*time.Millisecond), rec.Stop(30*time.Second))
+	if err := errors.Join(pub.Wait(60*time.Second), b.sleep(300*time.Millisecond), rec.Stop(30*time.Second)); err != nil {
+		return err
+	}
+	// The definition came over the lossy cable, or this session shows less than it should.
+	if text := rec.Stdout() + rec.Stderr(); strings.Contains(text, "without their definition") {
+		return fmt.Errorf("the definition of %s was not served: %s", lab.Reading.Type(), text)
+	}
+	return nil
 }
 
 // judgeCapture has tshark complain.
@@ -109,8 +128,17 @@ func judgeCapture(b *bench, name, file string) error {
 			missing += " " + k.name
 		}
 	}
-	b.figure(missing == "" && len(all) > 1000, name+", datagrams of gobag", "every kind of submessage among them", "%d, %s", len(all),
-		either(missing == "", "every kind", "none of"+missing))
+	for _, topic := range []string{"ros_discovery_info", "rq/robot/camera/get_type_descriptionRequest"} {
+		said, err := lab.Dissect(file, fmt.Sprintf("rtps.param.topicName == %q", topic), "frame.number")
+		if err != nil {
+			return err
+		}
+		if len(said) == 0 {
+			missing += " an endpoint on " + topic
+		}
+	}
+	b.figure(missing == "" && len(all) > 1000, name+", datagrams of gobag", "every kind of submessage and endpoint among them", "%d, %s", len(all),
+		either(missing == "", "every kind", "without"+missing))
 	bad, err := lab.Dissect(file, "_ws.malformed || _ws.expert.severity >= 0x400000", "frame.number", "_ws.expert.message", "rtps.sm.id", "udp.length")
 	if err != nil {
 		return err
