@@ -90,7 +90,7 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 	e.number(tagLogNumber, w.mem.num)
 	e.number(tagPrevLogNumber, meta)
 	e.number(tagNextFile, w.nextFile)
-	e.number(tagLastSequence, w.seq)
+	e.number(tagLastSequence, 0)
 	if err := w.manifest.record(e.b); err != nil {
 		return nil, err
 	}

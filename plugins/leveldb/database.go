@@ -122,6 +122,7 @@ func openDatabase(ctx context.Context, dir string, order keyOrder) (*database, e
 	slices.SortStableFunc(db.mem, func(a, b message) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.stamp.order, b.stamp.order), cmp.Compare(b.seq, a.seq))
 	})
+	db.mem = slices.CompactFunc(db.mem, func(a, b message) bool { return a.stamp == b.stamp }) // the newest comes first
 	return db, db.listTables()
 }
 

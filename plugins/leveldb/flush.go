@@ -57,7 +57,7 @@ func (w *writer) writeTables(m *memtable, first uint64) (tables []tableRef, err 
 		w.tw.reset(f)
 		for ; i < len(m.entries) && (t.smallest == nil || w.tw.length() < int64(w.set.maxFileSize)); i++ {
 			e := &m.entries[i]
-			k := binary.LittleEndian.AppendUint64(appendMessageKey(key[:0], e.stamp), (m.seq+uint64(e.index))<<8|typeValue)
+			k := binary.LittleEndian.AppendUint64(appendMessageKey(key[:0], e.stamp), typeValue)
 			if t.smallest == nil {
 				t.smallest = append(t.smallest, k...)
 			}
@@ -93,7 +93,6 @@ func (w *writer) commit(m *memtable, tables []tableRef) error {
 	var e edit
 	e.number(tagLogNumber, w.mem.num)
 	e.number(tagNextFile, w.nextFile)
-	e.number(tagLastSequence, w.seq)
 	for _, t := range tables {
 		t.level = w.place(t)
 		e.newFile(t)

@@ -179,10 +179,15 @@ var errTorn = errors.New("the journal ends within a record")
 // returns where reading ended and why: nil at the end of b, errTorn where the last record is not whole, a CorruptError
 // where whole records follow the damage, and what f returns.
 func readJournal(path string, b []byte, f func(rec []byte, off int64) error) (int64, error) {
+	return readJournalFrom(path, b, 0, f)
+}
+
+// readJournalFrom begins with the chunk at byte off.
+func readJournalFrom(path string, b []byte, off int, f func(rec []byte, off int64) error) (int64, error) {
 	var rec []byte
 	inRecord := false
-	begin := 0
-	for off := 0; off < len(b); {
+	begin := off
+	for off < len(b) {
 		room := journalBlock - off%journalBlock
 		if room < chunkHeader {
 			off += room

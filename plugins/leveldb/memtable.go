@@ -13,7 +13,7 @@ type memtable struct {
 	num     uint64 // of its journal
 	data    []byte // values, one behind the other
 	entries []memEntry
-	seq     uint64 // LevelDB sequence number of the entry that came first
+	seq     uint64 // LevelDB's sequence number, in the journal, of the entry that came first
 	sorted  bool
 	counts  []count // by topic id − 1
 
@@ -25,10 +25,9 @@ type memtable struct {
 type memEntry struct {
 	stamp
 	off, n uint32 // in data
-	index  uint32 // in the order of writing
 }
 
-const memEntrySize = 32
+const memEntrySize = 24
 
 // size is the memory in use.
 func (m *memtable) size() int { return len(m.data) + memEntrySize*len(m.entries) }
@@ -41,7 +40,7 @@ func (m *memtable) add(msg *plugin.Message, order uint64) {
 	if n := len(m.entries); n > 0 && s.less(m.entries[n-1].stamp) {
 		m.sorted = false
 	}
-	m.entries = append(m.entries, memEntry{s, uint32(off), uint32(len(m.data) - off), uint32(len(m.entries))})
+	m.entries = append(m.entries, memEntry{s, uint32(off), uint32(len(m.data) - off)})
 	for int(msg.Topic) > len(m.counts) {
 		m.counts = append(m.counts, count{})
 	}

@@ -15,6 +15,11 @@ import (
 // A value must fit into a block, and its place in the write buffer into 32 bits.
 const maxMessageSize = 1 << 30
 
+// messageSeq is the sequence number of the first message in a journal. LevelDBs that recover a storage replay the journal
+// of the description first and want sequence numbers to ascend from there on, beginning with that of the MANIFEST, which
+// is 0 until Close. In tables all messages have number 0: none ever replaces another.
+const messageSeq = 1 << 40
+
 // littlePending is up to how many bytes a Sync journals where the preset has no journal; more becomes a table.
 const littlePending = 1 << 20
 
@@ -36,7 +41,8 @@ type writer struct {
 	metaSafe uint64         // … and how far it is synced
 	manifest *journalWriter
 	nextFile uint64
-	seq      uint64 // LevelDB's number of the last entry
+	seq      uint64 // LevelDB's number of the last entry that is no message
+	messages uint64 // written
 	order    uint64
 	scratch  []byte
 	flushers sync.WaitGroup
@@ -124,9 +130,9 @@ func (w *writer) Write(batch []plugin.Message) error {
 			w.order++
 		}
 		if len(w.mem.entries) == 0 {
-			w.mem.seq = w.seq + 1
+			w.mem.seq = messageSeq + w.messages
 		}
-		w.seq++
+		w.messages++
 		w.mem.add(m, w.order)
 	}
 	if w.set.journal {
