@@ -26,10 +26,12 @@ type WriterOptions struct {
 	StorageConfig  map[string]any // decoded storage config file; of one with "read" and "write" parts the latter is used
 	MaxBagSize     int64          // bytes at which a new file is begun; a file exceeds it by one message at most; 0 = never
 	MaxBagDuration time.Duration  // monotonic time from a file's first message after which a new file is begun; 0 = never
+	SplitByStamp   bool           // MaxBagDuration counts the messages' stamps instead, as for messages that were recorded before
 	SyncInterval   time.Duration  // what a crash may cost: a message is durable this long after its Write; 0 = 1 s, negative = no syncs in the background
 	Compat         plugin.Compat  // plugin.CompatHumble writes metadata version 5 and QoS with numbers
 	ROSDistro      string
 	CustomData     map[string]string // KeyState and KeyVersion are set by the writer
+	Compression    Compression       // message mode compresses within Write; file mode compresses closed files in the background, until Close returns
 	Logger         *slog.Logger      // nil = silent
 
 	// OnSplit is called after a split, with file names relative to the bag, by the goroutine that splits. It may call
@@ -50,6 +52,7 @@ func (o WriterOptions) withDefaults() WriterOptions {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Compression = o.Compression.withDefaults()
 	return o
 }
 
@@ -67,10 +70,17 @@ func (o WriterOptions) Validate() error {
 	default:
 		errs = append(errs, fmt.Errorf("compat %q is not known (there is: %s, %s)", o.Compat, plugin.CompatJazzy, plugin.CompatHumble))
 	}
+	if err := o.Compression.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	id := o.withDefaults().StorageID
 	drv, err := plugin.Lookup(id)
 	if err != nil {
 		errs = append(errs, err)
+	} else if o.Compression.Mode == CompressionMessage && id == "mcap" {
+		errs = append(errs, errors.New("compression mode message: mcap compresses its own chunks, as its preset small does"))
+	} else if o.Compression.Mode == CompressionFile && drv.Features().Directory {
+		errs = append(errs, fmt.Errorf("compression mode file: a storage of %s is a directory; its preset small compresses", id))
 	} else if least := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < least {
 		errs = append(errs, fmt.Errorf("max bag size %d is below the %d bytes that %s needs", o.MaxBagSize, least, id))
 	}
@@ -106,14 +116,16 @@ func configPart(c map[string]any, part string) (map[string]any, error) {
 // other, the rest does not wait for the storage. After a failed Write, Sync or Split every later call returns that
 // error; Close finishes what can be finished all the same.
 type Writer struct {
-	dir     string
-	base    string // first part of file names
-	o       WriterOptions
-	config  map[string]any
-	drv     plugin.Driver
-	version int // of metadata
-	lock    *fsx.Lock
-	log     *slog.Logger
+	dir      string
+	base     string // first part of file names
+	o        WriterOptions
+	config   map[string]any
+	drv      plugin.Driver
+	version  int // of metadata
+	lock     *fsx.Lock
+	log      *slog.Logger
+	packer   *messagePacker // nil unless payloads are compressed
+	shrinker *filePacker    // nil unless files are compressed
 
 	stopSync chan struct{}
 	syncer   sync.WaitGroup
@@ -180,6 +192,7 @@ type WriterStats struct {
 	LastSync     time.Duration // time since all that was written then became durable
 	LongestWrite time.Duration
 	LongestSync  time.Duration
+	Compressed   int64 // bytes of closed files read so far to compress them; grows while Close does so
 }
 
 // TopicStats describe one topic of a Writer.
@@ -225,6 +238,17 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 		return nil, err
 	}
 	w.maxLen = w.drv.Features().MaxMessageSize
+	switch o.Compression.Mode {
+	case CompressionMessage:
+		if w.maxLen == 0 || w.maxLen > maxMessage {
+			w.maxLen = maxMessage // what readers unpack
+		}
+		if w.packer, err = newMessagePacker(o.Compression.Threads); err != nil {
+			return nil, err
+		}
+	case CompressionFile:
+		w.shrinker = &filePacker{dir: dir, threads: o.Compression.Threads, done: w.packed}
+	}
 
 	if err := makeDir(dir, abs); err != nil {
 		return nil, err
@@ -380,6 +404,9 @@ func (w *Writer) Stats() WriterStats {
 	for i := range w.topics {
 		s.Lost += w.topics[i].lost
 	}
+	if w.shrinker != nil {
+		s.Compressed = w.shrinker.moved.Load()
+	}
 	return s
 }
 
@@ -395,6 +422,9 @@ func (w *Writer) Topics() []TopicStats {
 	}
 	return out
 }
+
+// StorageID returns the name of the storage format.
+func (w *Writer) StorageID() string { return w.drv.Name() }
 
 // Dir returns the bag's directory as it was given to Create.
 func (w *Writer) Dir() string { return w.dir }

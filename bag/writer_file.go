@@ -85,6 +85,9 @@ func (w *Writer) split() error {
 		return w.fail(fmt.Errorf("close %s: %w", old.name, err))
 	}
 
+	if w.shrinker != nil {
+		w.shrinker.add(old.name)
+	}
 	if err := w.publish(); err != nil {
 		w.log.Warn("metadata.yaml could not be brought up to date; recording goes on", "err", err)
 	}
@@ -111,6 +114,22 @@ func (w *Writer) openNext() (*writerFile, []plugin.TopicID, error) {
 	return next, ids, nil
 }
 
+// packed notes that a closed storage was replaced by its compressed form.
+func (w *Writer) packed(name string, before, after int64) {
+	w.stateMu.Lock()
+	defer w.stateMu.Unlock()
+	if w.file.name == name { // the last one, while the bag is closed
+		w.file.name += zstdExt
+		return
+	}
+	for i := range w.files {
+		if w.files[i].Path == name {
+			w.files[i].Path += zstdExt
+			w.filesSize += after - before
+		}
+	}
+}
+
 // metadata describes the file as it is.
 func (f *writerFile) metadata() FileMetadata {
 	m := FileMetadata{Path: f.name, MessageCount: f.count}
@@ -135,6 +154,7 @@ func (w *Writer) metadata(state string) *Metadata {
 	defer w.stateMu.Unlock()
 	m := &Metadata{Version: w.version, StorageIdentifier: w.drv.Name(), MessageCount: w.messages, CustomData: custom,
 		ROSDistro: w.o.ROSDistro}
+	m.CompressionMode, m.CompressionFormat = w.o.Compression.Mode, w.o.Compression.Format
 	m.Start, m.Duration = w.span.times()
 	for i := range w.topics {
 		t := &w.topics[i]
@@ -233,6 +253,14 @@ func (w *Writer) Close() error {
 	if err != nil {
 		err = fmt.Errorf("close %s: %w", w.file.name, err)
 		state = StateRecording
+	}
+	if w.shrinker != nil {
+		if state == StateClosed {
+			w.shrinker.add(w.file.name)
+		}
+		if serr := w.shrinker.wait(); serr != nil {
+			err = errors.Join(err, serr)
+		}
 	}
 	m := w.metadata(state)
 	if state != StateClosed {

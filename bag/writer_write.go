@@ -34,7 +34,7 @@ func (w *Writer) Write(batch []plugin.Message) error {
 	}
 	begun := time.Now()
 	for rest := batch; len(rest) > 0; {
-		if err := w.splitIfDue(); err != nil {
+		if err := w.splitIfDue(rest[0].RecvTime); err != nil {
 			return w.loseAll(rest, err)
 		}
 		chunk := rest[:w.chunk(rest)]
@@ -52,9 +52,27 @@ func (w *Writer) Write(batch []plugin.Message) error {
 
 // chunk returns how many messages of rest to write before the file's size is looked at again: as many as should fill
 // half of the room that is left, and at least one. So the file passes its limit with one message at a time, whatever a
-// message costs in it.
+// message costs in it. Where stamps split, it ends before the first message that belongs into the next file.
 func (w *Writer) chunk(rest []plugin.Message) int {
 	most := min(len(rest), maxChunk)
+	if w.o.SplitByStamp && w.o.MaxBagDuration > 0 {
+		s := w.file.span
+		for i := range most {
+			if s.add(rest[i].RecvTime); i > 0 && rest[i].RecvTime-s.start > int64(w.o.MaxBagDuration) {
+				most = i
+				break
+			}
+		}
+	}
+	if w.packer != nil {
+		room := packBatch
+		for i := range most {
+			if room -= len(rest[i].Data); room < 0 && i > 0 {
+				most = i
+				break
+			}
+		}
+	}
 	if w.o.MaxBagSize == 0 {
 		return most
 	}
@@ -84,6 +102,9 @@ func (w *Writer) writeChunk(chunk []plugin.Message) error {
 		w.scratch = append(w.scratch, m)
 	}
 	if len(w.scratch) > 0 {
+		if w.packer != nil {
+			w.packer.pack(w.scratch)
+		}
 		if err := w.file.w.Write(w.scratch); err != nil {
 			clear(w.scratch)
 			return w.fail(err)
@@ -143,14 +164,21 @@ func (w *Writer) loseAll(rest []plugin.Message, err error) error {
 	return err
 }
 
-// splitIfDue begins a new file when the current one has reached a limit. A file without messages is never left behind.
+// splitIfDue begins a new file when the current one has reached a limit before the message of the given stamp. A file without messages is never left behind.
 // When no new file can be opened, recording goes on in the old one and it is tried again later.
-func (w *Writer) splitIfDue() error {
+func (w *Writer) splitIfDue(stamp int64) error {
 	if w.file.count == 0 {
 		return nil
 	}
 	bySize := w.o.MaxBagSize > 0 && w.file.w.Size() >= w.o.MaxBagSize
-	byTime := w.o.MaxBagDuration > 0 && time.Since(w.file.begun) >= w.o.MaxBagDuration
+	byTime := false
+	switch {
+	case w.o.MaxBagDuration == 0:
+	case w.o.SplitByStamp:
+		byTime = stamp-w.file.span.start > int64(w.o.MaxBagDuration)
+	default:
+		byTime = time.Since(w.file.begun) >= w.o.MaxBagDuration
+	}
 	if !bySize && !byTime || time.Now().Before(w.noSplit) {
 		return nil
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	Compat         plugin.Compat
 	ROSDistro      string
 	CustomData     map[string]string // keys that start with "gobag." are refused
+	Compression    bag.Compression   // waiting for a compressor happens in the queue, where its rules say what gives way
 
 	// What is recorded. There are three classes, as in rosbag2: topics, the introspection events of services, and the five
 	// topics of each action. A topic is recorded when a selector of its class takes it and no exclusion matches. Exclusions
@@ -89,7 +90,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	if o.Output == "" {
-		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
+		o.Output = "rosbag2_" + time.Now().Format("2006_01_02-15_04_05")
 	}
 	if o.Storage == "" {
 		o.Storage = bag.DefaultStorage

@@ -196,7 +196,7 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 	b, err := bag.Create(ctx, r.o.Output, bag.WriterOptions{
 		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
 		MaxBagDuration: r.o.MaxBagDuration, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat, ROSDistro: r.o.ROSDistro,
-		CustomData: r.o.CustomData, Logger: r.o.Logger,
+		CustomData: r.o.CustomData, Compression: r.o.Compression, Logger: r.o.Logger,
 		OnSplit: func(closed, opened string) {
 			w.storeLedger(r.ledger())
 			r.emit(EventSplit, slog.LevelInfo, "", fmt.Sprintf("split: closed %s, opened %s", closed, opened))
@@ -276,14 +276,17 @@ func (r *Recorder) closeSubscriptions() {
 func (r *Recorder) waitForWriter(written <-chan error) error {
 	t := time.NewTicker(r.o.StopTimeout)
 	defer t.Stop()
-	for last := r.busy.calls.Load(); ; {
+	progress := func() uint64 { // calls of the storage, and what Close compresses
+		return uint64(r.busy.calls.Load()) + uint64(r.bag.Load().Stats().Compressed)
+	}
+	for last := progress(); ; {
 		select {
 		case err := <-written:
 			return err
 		case <-r.aborted:
 			return ErrGaveUp
 		case <-t.C:
-			now := r.busy.calls.Load()
+			now := progress()
 			if now == last {
 				return fmt.Errorf("%w: no progress for %s", ErrGaveUp, r.o.StopTimeout)
 			}

@@ -27,6 +27,7 @@ type recordFlags struct {
 	maxMessages                            uint64
 	compat                                 string
 	customData, priority                   []string
+	compression                            compressionFlags
 
 	node             nodeFlags
 	logLevel         string
@@ -102,6 +103,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	f.syncInterval = secondsValue(time.Second)
 	fs.Var(&f.syncInterval, "sync-interval", "what a crash or power cut may cost: a message is on the disk this long after it came")
 	fs.StringVar(&f.compat, "compat", "auto", "`ROS` whose tools must open the bag: auto, humble or jazzy (jazzy and later)")
+	f.compression.define(cmd, fs)
 	listFlag(fs, &f.customData, "custom-data", "", "`KEY=VALUE...` to store in the bag's metadata", false)
 
 	fs.Var(&f.maxCacheSize, "max-cache-size", "memory for messages not yet written (default the smaller of 100 MiB and 5 % of RAM)")

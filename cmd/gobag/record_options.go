@@ -45,12 +45,19 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if o.Storage == "" {
 		o.Storage = defaultStorage
 	}
+	var err error
+	if o.Compression, err = f.compression.options("record"); err != nil {
+		return o, err
+	}
 	drv, err := plugin.Lookup(o.Storage)
 	if err != nil {
 		return o, &exitError{exitUsage, fmt.Errorf("record: %w", err)}
 	}
 	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
 		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, o.Storage, low)
+	}
+	if err := (bag.WriterOptions{StorageID: o.Storage, Compression: o.Compression}).Validate(); err != nil {
+		return o, usageError("record: %w", err)
 	}
 	switch f.compat {
 	case "auto", "":
@@ -69,7 +76,7 @@ func (f *recordFlags) options() (recorder.Options, error) {
 		return o, fmt.Errorf("--qos-profile-overrides-path: %w", err)
 	}
 	if o.Output == "" {
-		o.Output = time.Now().Format("rosbag2_2006_01_02-15_04_05")
+		o.Output = "rosbag2_" + time.Now().Format("2006_01_02-15_04_05")
 	}
 	if exists(o.Output) {
 		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)

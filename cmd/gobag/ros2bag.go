@@ -13,8 +13,7 @@ import (
 // not that it does not exist.
 var ros2bagFlags = map[string]string{
 	"record": "static-topics-path ignore-leaf-topics max-bag-files " +
-		"max-cache-duration snapshot-mode repeat-transient-local repeat-all-transient-local start-paused use-sim-time stats_max_publishing_rate " +
-		"compression-mode compression-format compression-queue-size compression-threads compression-threads-priority",
+		"max-cache-duration snapshot-mode repeat-transient-local repeat-all-transient-local start-paused use-sim-time stats_max_publishing_rate",
 	"play": "input clock clock-topics clock-topics-all playback-until-sec playback-until-nsec " +
 		"disable-loan-message publish-service-requests send-actions-as-client service-requests-source message-order progress-bar-update-rate progress-bar-separation-lines",
 }
