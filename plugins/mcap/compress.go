@@ -33,7 +33,7 @@ func newCompressor(s settings) (*compressor, error) {
 	case "lz4":
 		level := map[zstd.EncoderLevel]lz4.CompressionLevel{zstd.SpeedBetterCompression: lz4.Level5, zstd.SpeedBestCompression: lz4.Level9}[s.level]
 		c.lz4 = lz4.NewWriter(nil)
-		if err := c.lz4.Apply(lz4.ConcurrencyOption(1), lz4.ChecksumOption(false), lz4.CompressionLevelOption(level)); err != nil {
+		if err := c.lz4.Apply(lz4.ConcurrencyOption(1), lz4.BlockSizeOption(lz4Block(s.chunkSize)), lz4.ChecksumOption(false), lz4.CompressionLevelOption(level)); err != nil {
 			return nil, fmt.Errorf("lz4: %w", err)
 		}
 	}
@@ -64,4 +64,14 @@ func (c *compressor) compress(a, b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("compress chunk with %s: %w", c.name, err)
 	}
 	return c.out.Bytes(), nil
+}
+
+// lz4Block is the smallest block of lz4 that takes a chunk whole.
+func lz4Block(chunk int64) lz4.BlockSize {
+	for _, b := range []lz4.BlockSize{lz4.Block64Kb, lz4.Block256Kb, lz4.Block1Mb} {
+		if int64(b) >= chunk {
+			return b
+		}
+	}
+	return lz4.Block4Mb
 }

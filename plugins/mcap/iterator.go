@@ -137,12 +137,7 @@ func (it *iterator) next(m *plugin.Message) error {
 	if err != nil {
 		return err
 	}
-	e := c.entry()
-	*m = plugin.Message{Topic: e.topic, RecvTime: e.time, SendTime: int64(le.Uint64(rec[14:])), Source: e.source,
-		Seq: uint64(e.high)<<32 | uint64(le.Uint32(rec[2:])), Order: e.order, Data: rec[messageHead:]}
-	if e.noSend {
-		m.SendTime = 0
-	}
+	*m = c.entry().message(rec)
 	if c.pos += it.step(); it.seek(c) {
 		heap.Fix(&it.open, 0)
 	} else {
@@ -156,6 +151,16 @@ func (it *iterator) step() int {
 		return -1
 	}
 	return 1
+}
+
+// message is the message of e, whose record's content is rec. It lends rec.
+func (e *entry) message(rec []byte) plugin.Message {
+	m := plugin.Message{Topic: e.topic, RecvTime: e.time, SendTime: int64(le.Uint64(rec[14:])), Source: e.source,
+		Seq: uint64(e.high)<<32 | uint64(le.Uint32(rec[2:])), Order: e.order, Data: rec[messageHead:]}
+	if e.noSend {
+		m.SendTime = 0
+	}
+	return m
 }
 
 // due says whether a block may hold the next message.

@@ -22,6 +22,7 @@ type scanner struct {
 	waiting []*pack // of the last blocks: not yet taken as whole
 	sums    map[uint16]*packChannel
 	footer  bool
+	final   bool // gobag's closing record was met: the writer had reached the end
 }
 
 // scan describes the file by reading it. Of files of ours it reads the packs, and the chunks only where a power cut may
@@ -129,7 +130,7 @@ func (s *scanner) take(op byte, content []byte) error {
 		if !ok {
 			return errors.New("gobag's closing record is damaged")
 		}
-		s.r.own, s.r.info.ROSDistro = true, final.distro
+		s.final, s.r.own, s.r.info.ROSDistro = true, true, final.distro
 		return s.r.ownTopics(final.topics)
 	}
 	return s.r.record(op, content)
@@ -222,7 +223,7 @@ func (s *scanner) check(i int) bool {
 func (s *scanner) settle() {
 	for len(s.waiting) > 0 {
 		i := len(s.r.blocks) - len(s.waiting)
-		if s.r.info.Unclean && !s.check(i) {
+		if s.r.info.Unclean && !s.final && !s.check(i) {
 			k := &s.r.blocks[i]
 			s.r.warn("unfinished file: the chunk at byte %d had not reached the disk (%v), %d bytes are not read", k.off, k.bad, s.r.size-k.off)
 			s.r.blocks, s.waiting = s.r.blocks[:i], nil
