@@ -19,6 +19,15 @@ type ReaderOptions struct {
 	StorageID string         // "" = as metadata.yaml says, else by the files' magic bytes
 	Config    map[string]any // decoded storage config file; of one with "read" and "write" parts the former is used
 	TempDir   string         // where whole-file compression is undone; "" = os.TempDir
+
+	// Rebuild reads all storages of the directory whatever metadata.yaml lists, takes counts and times from them, and
+	// leaves out storages that cannot be opened (Info.Skipped). Of a metadata.yaml that can be read only what storages
+	// cannot know is taken over.
+	Rebuild bool
+
+	// AllowMissing reads what is there of a bag that has lost some of the files that metadata.yaml lists: a warning of
+	// Info names each. Else a file that is missing is an error.
+	AllowMissing bool
 }
 
 // Reader reads a bag. Safe for concurrent use; iterators are not.
@@ -57,11 +66,18 @@ type Info struct {
 	Files          []FileInfo
 	Compression    string // "", "FILE zstd" or "MESSAGE zstd"
 	CustomData     map[string]string
-	Ledger         *Ledger     // nil where the bag has none
-	ClockSteps     []ClockStep // jumps of the wall clock while recording
-	CutOff         bool        // the recording was not closed in order
-	StillRecording bool        // somebody is recording into the bag
-	Warnings       []string    // one line each
+	Ledger         *Ledger       // nil where the bag has none
+	ClockSteps     []ClockStep   // jumps of the wall clock while recording
+	CutOff         bool          // the recording was not closed in order
+	StillRecording bool          // somebody is recording into the bag
+	Skipped        []SkippedFile // with ReaderOptions.Rebuild
+	Warnings       []string      // one line each
+}
+
+// SkippedFile is a storage that could not be opened.
+type SkippedFile struct {
+	Path string // relative to the bag
+	Err  error
 }
 
 // TopicInfo is a topic of a bag. Its ID is valid for Query and in messages of this Reader.
@@ -84,7 +100,7 @@ type FileInfo struct {
 }
 
 // Open opens a bag: a directory with metadata.yaml, a directory of storages without one, or a single storage. It changes
-// nothing on disk. Files that metadata.yaml lists must be there and inside the bag. Counts and times are those of the
+// nothing on disk. Files that metadata.yaml lists must be inside the bag, and there (see ReaderOptions.AllowMissing). Counts and times are those of the
 // storages; where metadata.yaml says something else, Info has a warning. Only a bag of several files that gobag closed in
 // order is taken at its metadata's word, and its files are opened when they are read.
 //

@@ -20,7 +20,14 @@ const zstdExt = ".zstd"
 
 // findFiles fills r.meta and r.files from the bag directory.
 func (r *Reader) findFiles() (err error) {
-	if r.meta, err = r.readMetadata(); err != nil {
+	r.meta, err = r.readMetadata()
+	if r.o.Rebuild {
+		if err != nil {
+			r.warnf("%v", err)
+		}
+		return r.collectFiles()
+	}
+	if err != nil {
 		return err
 	}
 	if r.meta == nil {
@@ -34,8 +41,14 @@ func (r *Reader) findFiles() (err error) {
 		return r.collectFiles()
 	}
 	used := map[string]bool{}
+	var missing error
 	for _, p := range r.meta.Paths {
 		found, err := r.locate(p)
+		if r.o.AllowMissing && errors.Is(err, fs.ErrNotExist) {
+			r.warnf("file %s, which %s lists, is missing; the others are read", p, MetadataFile)
+			missing = err
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -47,6 +60,9 @@ func (r *Reader) findFiles() (err error) {
 		if err := r.addFile(found, r.meta.StorageIdentifier); err != nil {
 			return err
 		}
+	}
+	if len(r.files) == 0 {
+		return missing
 	}
 	return r.lookAtExtraFiles(used)
 }

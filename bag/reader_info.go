@@ -3,6 +3,7 @@ package bag
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -27,6 +28,12 @@ func (r *Reader) inspect(ctx context.Context) error {
 	for i := 0; i < len(r.files); i++ {
 		f := r.files[i]
 		err := r.look(ctx, f)
+		if err != nil && r.o.Rebuild && ctx.Err() == nil && (len(r.files) > 1 || len(r.info.Skipped) > 0) {
+			r.info.Skipped = append(r.info.Skipped, SkippedFile{f.name, err})
+			r.files = slices.Delete(r.files, i, i+1)
+			i--
+			continue
+		}
 		if err != nil && i > 0 && i == len(r.files)-1 && r.maybeCutOff() && unreadable(err) {
 			r.warnf("the last file cannot be read, the recording was cut off while it was begun: %v", err)
 			r.files = r.files[:i]
@@ -36,6 +43,9 @@ func (r *Reader) inspect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(r.files) == 0 {
+		return fmt.Errorf("no storage can be opened: %w", r.info.Skipped[0].Err)
 	}
 	return nil
 }
@@ -112,7 +122,7 @@ func (r *Reader) look(ctx context.Context, f *readerFile) error {
 // trusted says whether metadata.yaml is that of several files closed in order by gobag, so that it can stand for them.
 func (r *Reader) trusted() bool {
 	m := r.meta
-	if m == nil || len(r.files) < 2 || r.info.StillRecording || len(m.Files) != len(r.files) || m.CompressionMode != CompressionNone ||
+	if m == nil || r.o.Rebuild || len(r.files) < 2 || r.info.StillRecording || len(m.Files) != len(r.files) || m.CompressionMode != CompressionNone ||
 		m.CustomData[KeyState] != StateClosed || m.CustomData[KeyVersion] == "" {
 		return false
 	}
