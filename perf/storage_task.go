@@ -121,6 +121,9 @@ const (
 	stampStep  = 100_000
 )
 
+// poolBytes is the size of the pool: less in tests, where making it would be most of the work.
+var poolBytes = poolSize
+
 // source makes the messages of a task: message k is the same in every order.
 type source struct {
 	pool  []byte
@@ -129,7 +132,7 @@ type source struct {
 }
 
 func newSource(t StorageTask) *source {
-	s := &source{pool: noise(poolSize, t.Seed), size: t.Size}
+	s := &source{pool: noise(poolBytes, t.Seed), size: t.Size}
 	if t.payload() == PayloadHalf {
 		for i := 0; i+100 <= len(s.pool); i += 100 {
 			copy(s.pool[i+50:i+100], s.pool[i:i+50])

@@ -17,8 +17,14 @@ import (
 	"github.com/gobag/gobag/plugin"
 )
 
+func smallPool(t *testing.T) {
+	poolBytes = 1 << 20
+	t.Cleanup(func() { poolBytes = poolSize })
+}
+
 // Every target takes every step and gives back what was written.
 func TestStorageTasks(t *testing.T) {
+	smallPool(t)
 	targets := []string{targetFile, targetFiles, targetFilesRaw}
 	for _, d := range plugin.Drivers() {
 		targets = append(targets, d.Name())
@@ -28,13 +34,13 @@ func TestStorageTasks(t *testing.T) {
 			continue
 		}
 		for _, payload := range []string{PayloadNoise, PayloadHalf} {
-			task := StorageTask{Target: target, Op: OpWrite, Order: OrderSequential, Size: 1000, Count: 1500, Path: filepath.Join(t.TempDir(), "s"),
+			task := StorageTask{Target: target, Op: OpWrite, Order: OrderSequential, Size: 1000, Count: 300, Path: filepath.Join(t.TempDir(), "s"),
 				Seed: 7, Payload: payload, Sync: time.Millisecond}
 			if d, err := plugin.Lookup(target); err == nil {
 				task.Path += d.Extension()
 			}
 			res := mustRun(t, task)
-			if res.Messages != 1500 || res.Seconds <= 0 || res.DiskBytes < 1000 || res.WaitMax <= 0 {
+			if res.Messages != 300 || res.Seconds <= 0 || res.DiskBytes < 1000 || res.WaitMax <= 0 {
 				t.Errorf("%s: write measured %+v", target, res)
 			}
 			task.Op, task.Sync = OpRead, 0
@@ -65,6 +71,7 @@ func mustRun(t *testing.T, task StorageTask) StorageResult {
 
 // What was read is compared with what should have been written.
 func TestStorageTaskNotices(t *testing.T) {
+	smallPool(t)
 	ctx := context.Background()
 	task := StorageTask{Target: targetFile, Op: OpWrite, Order: OrderSequential, Size: 100, Count: 50, Path: filepath.Join(t.TempDir(), "s"), Seed: 1}
 	mustRun(t, task)
@@ -112,6 +119,7 @@ func TestStorageTaskNotices(t *testing.T) {
 
 // A paced write waits for the intended time and says how late it was; a target that cannot have the buffer refuses it.
 func TestStorageTaskPacedAndBuffer(t *testing.T) {
+	smallPool(t)
 	task := StorageTask{Target: targetNull, Op: OpWrite, Order: OrderSequential, Size: 10_000, Count: 20, Path: "x", Pace: 2_000_000}
 	if res := mustRun(t, task); res.Seconds < 0.09 || res.WaitP50 <= 0 || res.WaitMax < res.WaitP999 {
 		t.Errorf("paced: %+v, wants 95 ms", res)
@@ -221,6 +229,34 @@ func TestStorageOptionsValidate(t *testing.T) {
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// The tables of blobs, and the size where files get ahead.
+func TestBlobText(t *testing.T) {
+	rep := StorageReport{}
+	add := func(target, preset string, size int, step StorageStep, seconds float64, disk int64) {
+		rep.Cells = append(rep.Cells, &StorageCell{Target: target, Preset: preset, Op: step.Op, Order: step.Order, Size: size, Count: 100,
+			Runs: []StorageResult{{Messages: 100, Seconds: seconds, DiskBytes: disk}}})
+	}
+	for i, size := range []int{1000, 4000, 16000} {
+		for _, step := range BlobSteps {
+			add(targetFiles, "", size, step, 1, int64(size)*125)
+		}
+		add("sqlite3", "fast", size, BlobSteps[0], 2, int64(size)*100)
+		add("sqlite3", "fast", size, BlobSteps[1], 0.5, 0)
+		add("sqlite3", "fast", size, BlobSteps[3], []float64{0.5, 0.5, 2}[i], 0)
+	}
+	rep.Cells = append(rep.Cells, &StorageCell{Target: "sqlite3", Preset: "none", Op: OpWrite, Order: OrderSequential, Size: 1000, Error: "broken"})
+	var b strings.Builder
+	if err := rep.WriteBlobText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"100 blobs of 4 KB", "sqlite3:fast, read in sequence: ahead of files at every size", "sqlite3:fast, written: behind files at every size",
+		"sqlite3:fast, read at random: ahead of files at 1 KB, falls behind at about 8 KB", "Failed: write seq 1 KB, sqlite3:none: broken", "0.80"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
 }

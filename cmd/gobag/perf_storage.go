@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/gobag/gobag/perf"
@@ -116,7 +117,11 @@ func (f *storageFlags) options() (o perf.StorageOptions, err error) {
 		o.Targets = perf.DefaultStorageTargets(f.presets)
 	}
 	if f.peers != "" {
-		o.Targets = append(o.Targets, perf.PeerTargets()...)
+		for _, t := range perf.PeerTargets() {
+			if !slices.Contains(o.Targets, t) {
+				o.Targets = append(o.Targets, t)
+			}
+		}
 	}
 	if f.quick {
 		o.Repeat, o.Bytes, o.MaxCount = 1, 20_000_000, 20_000
