@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +16,11 @@ import (
 	_ "github.com/gobag/gobag/plugins/all" // the formats that are judged
 )
 
-// wanted are the formats that the acceptance asks for, with the package of each.
-var wanted = []struct{ name, pkg string }{
+// format is a storage format and its package.
+type format struct{ name, pkg string }
+
+// wanted are the formats that the acceptance asks for.
+var wanted = []format{
 	{"sqlite3", "./plugins/sqlite"}, {"leveldb", "./plugins/leveldb"}, {"mcap", "./plugins/mcap"},
 }
 
@@ -71,8 +75,8 @@ func checkStoragePowerCut(b *bench) error {
 
 // checkOddInputs runs the tests of odd inputs: of the formats and of what reads bags.
 func checkOddInputs(b *bench) error {
-	for _, w := range append(wanted, struct{ name, pkg string }{"bags", "./bag"}, struct{ name, pkg string }{"convert", "./convert"}) {
-		r, err := goTest(b, w.pkg, "Odd|Damage|ReadOnly|Immutable|Truncat|Salvage|Fixture")
+	for _, w := range append(slices.Clone(wanted), []format{{"bags", "./bag"}, {"the command", "./cmd/gobag"}}...) {
+		r, err := goTest(b, w.pkg, "Odd|Damage|Torn|Flip|Leftover|Truncat|Mutation|Hostile|Salvage|Fixture|ByCpp|TwoJournals")
 		if err != nil {
 			b.figure(false, w.name+", odd inputs", "tests are there and pass", "%s", firstLine(err.Error()))
 			continue
