@@ -148,6 +148,24 @@ func TestMissingAndExtraFiles(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "file yard_1.mem, which metadata.yaml lists, is missing") {
 		t.Fatal(err)
 	}
+	allow := ReaderOptions{AllowMissing: true}
+	r, err := Open(context.Background(), dir, allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := r.Info(); i.Messages != 4 || len(readAll(t, r, plugin.Query{})) != 4 || !strings.Contains(strings.Join(i.Warnings, "\n"), "file yard_1.mem, which metadata.yaml lists, is missing") {
+		t.Errorf("%+v", i)
+	}
+	r.Close()
+	for _, n := range []string{"yard_0.mem", "yard_2.mem"} {
+		rename(t, filepath.Join(dir, n), filepath.Join(dir, n+".away"))
+	}
+	if _, err := Open(context.Background(), dir, allow); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("all files are missing:", err)
+	}
+	for _, n := range []string{"yard_0.mem", "yard_2.mem"} {
+		rename(t, filepath.Join(dir, n+".away"), filepath.Join(dir, n))
+	}
 	edit(t, dir, func(m *Metadata) { m.Paths = []string{"yard_0.mem", "yard_2.mem", "yard_0.mem"} })
 	i := mustOpen(t, dir).Info()
 	all := strings.Join(i.Warnings, "\n")

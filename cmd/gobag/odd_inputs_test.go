@@ -255,15 +255,12 @@ func TestOddNoQoSColumn(t *testing.T) {
 
 // 03, R1719: reindex forgets topics without messages.
 func TestOddReindexEmptyTopic(t *testing.T) {
-	dir := madeBag(t, schema2+`INSERT INTO topics VALUES (1, '/a', 'std_msgs/msg/String', 'cdr', '- history: 1
-  depth: 7
-  reliability: 2
-  durability: 2
-'), (2, '/b', 'std_msgs/msg/Int8', 'cdr', '- history: 1
-  depth: 9
-  reliability: 1
-  durability: 1
-');
+	qos := func(depth int) string {
+		q := bag.DefaultQoSProfile()
+		q.Depth = depth
+		return bag.EncodeQoS([]bag.QoSProfile{q}, false)
+	}
+	dir := madeBag(t, schema2+`INSERT INTO topics VALUES (1, '/a', 'std_msgs/msg/String', 'cdr', '`+qos(7)+`'), (2, '/b', 'std_msgs/msg/Int8', 'cdr', '`+qos(9)+`');
 		INSERT INTO messages VALUES (1, 1, 5, `+oddString+`), (2, 1, 6, `+oddString+`), (3, 1, 7, `+oddString+`);`)
 	text := oddReindex(t, dir)
 	for _, part := range []string{"name: /b", "depth: 7", "depth: 9", "message_count: 0", "message_count: 3"} {

@@ -232,7 +232,32 @@ func TestOddFormatMCAP(t *testing.T) {
 	wantCounts(t, c, 7, nil)
 }
 
-// M1474: Statistics whose counts by channel are fewer than the channels are counted anew, or not believed.
+// M1474: Statistics whose counts by channel lack a channel are not taken at their word.
+func TestOddStatistics(t *testing.T) {
+	needsStorage(t, "mcap")
+	f := newMCAP()
+	f.schema(1, "std_msgs/msg/Empty", "ros2msg", "")
+	f.channel(1, 1, "/a")
+	f.channel(2, 1, "/b")
+	f.message(1, 5, "\x00\x01\x00\x00\x00")
+	f.message(2, 6, "\x00\x01\x00\x00\x00")
+	f.record(15, le32(0))
+	summary := uint64(len(f.b))
+	f.schema(1, "std_msgs/msg/Empty", "ros2msg", "")
+	f.channel(1, 1, "/a")
+	f.channel(2, 1, "/b")
+	f.record(11, le64(2), le16(1), le32(2), le32(0), le32(0), le32(0), le64(5), le64(6), le32(10), le16(1), le64(1))
+	f.record(2, le64(summary), le64(0), le32(0))
+	path := filepath.Join(t.TempDir(), "odd_0.mcap")
+	if err := os.WriteFile(path, append(f.b, mcapMagic...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, oddInfo(t, path), 2, map[string]int{"/a": 1, "/b": 1})
+	if n := len(oddMessages(t, path)); n != 2 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 // M837: the same schema number with other content in another file.
 func TestOddSchemaNumbers(t *testing.T) {
 	needsStorage(t, "mcap")

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -115,6 +116,25 @@ func TestOddEmptyLastFile(t *testing.T) {
 	if last != 0 || int(j.Messages) != 1246+3*1240 || *j.End != 2623 {
 		t.Errorf("%d messages, %d in the last file, end %d", j.Messages, last, *j.End)
 	}
+}
+
+// A split bag that has lost a file: info and play take the rest and name the file; convert would lose messages, and says so.
+func TestOddMissingFile(t *testing.T) {
+	dir := oddFixture(t, "11-split5-v4-sqlite3")
+	if err := os.Remove(filepath.Join(dir, "wbag_2.db3")); err != nil {
+		t.Fatal(err)
+	}
+	j := oddInfo(t, dir)
+	wantCounts(t, j, 6074-1240, nil)
+	wantWarning(t, j, "wbag_2.db3, which metadata.yaml lists, is missing")
+	r := cli(nil, "play", dir, "-r", "1000000", "--localhost", "--domain-id", strconv.Itoa(testDomain(t)), "--remap", "AAA:=/AAA", "--topics", "AAA")
+	if !strings.Contains(r.errOut, "wbag_2.db3") {
+		t.Errorf("play: exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	t.Run("convert", func(t *testing.T) {
+		needsVerb(t, "convert")
+		oddFail(t, "wbag_2.db3", "convert", dir, "-o", filepath.Join(t.TempDir(), "out"))
+	})
 }
 
 // metadata.yaml deleted: reindex writes one that starts when the messages do, not in 1970.

@@ -134,6 +134,7 @@ func openBag(ctx context.Context, path string, o bag.ReaderOptions) (*bag.Reader
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("bag path %q does not exist", path)
 	}
+	o.AllowMissing = true // a warning names them
 	return bag.Open(ctx, path, o)
 }
 
