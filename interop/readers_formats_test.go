@@ -93,6 +93,10 @@ var variants = []variant{
 	{name: "fast", o: bag.WriterOptions{Preset: plugin.PresetFast}},
 	{name: "small", o: bag.WriterOptions{Preset: plugin.PresetSmall}},
 	{name: "none", o: bag.WriterOptions{Preset: plugin.PresetNone}},
+	{name: "file zstd", o: bag.WriterOptions{MaxBagSize: 1 << 20, Compression: bag.Compression{Mode: bag.CompressionFile}}, packed: true,
+		only: []string{"sqlite3", "mcap"}},
+	{name: "message zstd", o: bag.WriterOptions{Compression: bag.Compression{Mode: bag.CompressionMessage}}, packed: true,
+		only: []string{"sqlite3"}},
 }
 
 // Readers that nobody here wrote find in bags of every format what was written into them: topics with types, hashes, QoS
