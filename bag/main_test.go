@@ -13,6 +13,7 @@ import (
 
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/plugin/plugintest"
+	_ "github.com/gobag/gobag/plugins/leveldb"
 	_ "github.com/gobag/gobag/plugins/sqlite"
 )
 

@@ -21,7 +21,7 @@ type modelMessage struct {
 
 // Random messages, topics, splits and queries against a slice.
 func TestModel(t *testing.T) {
-	for _, storage := range []string{"memory", "sqlite3"} {
+	for _, storage := range []string{"memory", "sqlite3", "leveldb"} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprint(storage, seed), func(t *testing.T) { runModel(t, storage, seed) })
 		}
@@ -34,7 +34,7 @@ func runModel(t *testing.T, storage string, seed uint64) {
 	var limit int64
 	if seed%2 == 0 {
 		limit = 86016 + rnd.Int64N(100_000)
-		if storage == "sqlite3" {
+		if storage != "memory" {
 			limit += 700_000
 		}
 	}

@@ -16,11 +16,11 @@ func TestConformanceFast(t *testing.T) {
 }
 
 func TestConformanceSmall(t *testing.T) {
-	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
 }
 
-func TestConformanceNone(t *testing.T) {
-	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetNone}})
+func TestCrashNone(t *testing.T) {
+	plugintest.Crash(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetNone}})
 }
 
 func BenchmarkStorage(b *testing.B) { plugintest.Bench(b, Driver{}) }

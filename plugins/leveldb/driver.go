@@ -26,7 +26,7 @@ func (Driver) Extension() string { return ".leveldb" }
 func (Driver) Features() plugin.Features {
 	f := plugin.Features{
 		SendTime: true, Source: true, Metadata: true, Definitions: true, Reverse: true, Directory: true,
-		MinSplitSize:   1 << 20,
+		MinSplitSize:   64 << 10,
 		MaxMessageSize: maxMessageSize,
 		// Two write buffers, and the buffers of journal and table.
 		Buffers: 2*defaultBuffer + 4<<20,

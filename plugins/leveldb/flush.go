@@ -34,7 +34,11 @@ func (w *writer) flushLoop() {
 		w.spare, w.frozen = m, nil
 		w.changed.Broadcast()
 		w.measure()
-		w.removeOld()
+		old := w.oldLogs
+		w.oldLogs = nil
+		w.mu.Unlock() // to remove a file takes milliseconds
+		w.removeOld(old)
+		w.mu.Lock()
 	}
 }
 
@@ -151,10 +155,9 @@ func (w *writer) place(t tableRef) int {
 	return 0
 }
 
-// removeOld removes journals that tables have replaced.
-func (w *writer) removeOld() {
-	for _, num := range w.oldLogs {
+// removeOld removes journals that tables have replaced. mu is not held.
+func (w *writer) removeOld(old []uint64) {
+	for _, num := range old {
 		_ = os.Remove(w.path(journalName(num))) // a leftover is not read again
 	}
-	w.oldLogs = w.oldLogs[:0]
 }

@@ -153,10 +153,24 @@ func (it *iterator) pop() {
 }
 
 func (it *iterator) release(c *cursor) {
-	if c.table != nil {
-		it.r.cache.release(c.table)
-		c.table = nil
+	if c.table == nil {
+		return
 	}
+	it.r.cache.release(c.table)
+	c.table = nil
+	if cap(c.window) <= 2*readAhead && cap(c.dec) <= 2*readAhead {
+		it.r.pool.Put(c)
+	}
+}
+
+// tableCursor returns a cursor with the buffers of one that is done.
+func (it *iterator) tableCursor(t *tableFile, p *part) *cursor {
+	c, ok := it.r.pool.Get().(*cursor)
+	if !ok {
+		c = &cursor{}
+	}
+	*c = cursor{table: t, order: &p.db.order, topic: p.topic, reverse: it.reverse, window: c.window[:0], dec: c.dec, keepAlive: c.keepAlive[:0]}
+	return c
 }
 
 // Next implements plugin.Iterator.
@@ -228,7 +242,7 @@ func (it *iterator) step() error {
 		if err != nil {
 			return err
 		}
-		c := &cursor{table: t, order: &next.part.db.order, topic: next.part.topic, reverse: it.reverse}
+		c := it.tableCursor(t, next.part)
 		ok, err := c.start(it.begin())
 		if err != nil || !ok {
 			it.release(c)

@@ -32,6 +32,20 @@ const memEntrySize = 24
 // size is the memory in use.
 func (m *memtable) size() int { return len(m.data) + memEntrySize*len(m.entries) }
 
+// reserve makes room for n bytes: little for a storage that takes little, and the whole write buffer, limit, at once for
+// others, since growing bit by bit leaves as much garbage behind.
+func (m *memtable) reserve(n, limit int) {
+	need := len(m.data) + n
+	if need <= cap(m.data) {
+		return
+	}
+	size := limit
+	if need < 256<<10 {
+		size = 2 * need
+	}
+	m.data = append(make([]byte, 0, max(need, size)), m.data...)
+}
+
 func (m *memtable) add(msg *plugin.Message, order uint64) {
 	s := stamp{msg.RecvTime, order}
 	off := len(m.data)

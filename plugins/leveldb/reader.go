@@ -21,6 +21,7 @@ type reader struct {
 	info  plugin.Info
 	parts []part
 	cache *tableCache
+	pool  sync.Pool // of *cursor, for their buffers
 
 	mu     sync.Mutex
 	closed bool

@@ -133,6 +133,7 @@ func (w *writer) Write(batch []plugin.Message) error {
 			w.mem.seq = messageSeq + w.messages
 		}
 		w.messages++
+		w.mem.reserve(len(m.Data)+maxHeader, w.set.writeBuf)
 		w.mem.add(m, w.order)
 	}
 	if w.set.journal {
