@@ -35,7 +35,7 @@ func TestStorageTasks(t *testing.T) {
 		}
 		for _, payload := range []string{PayloadNoise, PayloadHalf} {
 			task := StorageTask{Target: target, Op: OpWrite, Order: OrderSequential, Size: 1000, Count: 300, Path: filepath.Join(t.TempDir(), "s"),
-				Seed: 7, Payload: payload, Sync: time.Millisecond}
+				Seed: 7, Payload: payload, Sync: 20 * time.Millisecond}
 			if d, err := plugin.Lookup(target); err == nil {
 				task.Path += d.Extension()
 			}
@@ -158,7 +158,7 @@ func storageChild(args []string) error {
 
 func TestRunStorage(t *testing.T) {
 	var names []string
-	o := StorageOptions{Targets: []StorageTarget{{targetNull, ""}, {targetFile, ""}, {"sqlite3", "fast"}}, Sizes: []int{100, 1000}, Buffers: []int64{0, 1e6},
+	o := StorageOptions{Targets: []StorageTarget{{targetNull, ""}, {targetFile, ""}, {"sqlite3", "fast"}}, Sizes: []int{1000}, Buffers: []int64{0, 1e6},
 		Bytes: 1e6, MaxCount: 5000, Repeat: 2, Dir: t.TempDir(),
 		Command: func(ctx context.Context, args ...string) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, os.Args[0], args...)
@@ -172,19 +172,19 @@ func TestRunStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without a buffer: null writes, the log has no random write, sqlite3 does all five. With one only sqlite3 remains.
-	if want := 2*(3+4+5) + 2*5; len(rep.Cells) != want || len(names) != 2*want {
+	if want := (3 + 4 + 5) + 5; len(rep.Cells) != want || len(names) != 2*want {
 		t.Errorf("%d cells and %d tasks, want %d and twice as many", len(rep.Cells), len(names), want)
 	}
-	if i, j := slices.Index(names, "write seq 100 B, null"), slices.Index(names, "write seq 100 B, sqlite3:fast"); i < 0 || j < i {
+	if i, j := slices.Index(names, "write seq 1 KB, null"), slices.Index(names, "write seq 1 KB, sqlite3:fast"); i < 0 || j < i {
 		t.Errorf("order of the first repeat: %q", names[:5])
 	}
 	second := names[len(names)/2:]
-	if i, j := slices.Index(second, "write seq 100 B, null"), slices.Index(second, "write seq 100 B, sqlite3:fast"); j < 0 || i < j {
+	if i, j := slices.Index(second, "write seq 1 KB, null"), slices.Index(second, "write seq 1 KB, sqlite3:fast"); j < 0 || i < j {
 		t.Errorf("order of the second repeat is not turned: %q", second[:5])
 	}
 	failed := rep.Failed()
-	if len(failed) != 8 || !strings.Contains(failed[0].Error, "disk on fire") {
-		t.Errorf("%d cells failed, want the 8 reads of sqlite3: %v", len(failed), failed)
+	if len(failed) != 4 || !strings.Contains(failed[0].Error, "disk on fire") {
+		t.Errorf("%d cells failed, want the 4 reads of sqlite3: %v", len(failed), failed)
 	}
 	c := rep.Find(StorageTarget{"sqlite3", "fast"}, StorageStep{Op: OpWrite, Order: OrderSequential}, 1000)
 	if c == nil || len(c.Runs) != 2 || c.MBPerSecond() != 0.5 || c.CPUPerGB() != 1000 || c.PerSecond() != 0.5 || c.Wait(func(r StorageResult) time.Duration { return r.WaitMax }) != time.Second {
@@ -194,7 +194,7 @@ func TestRunStorage(t *testing.T) {
 	if err := errors.Join(rep.WriteText(&text), rep.WriteCSV(&table), rep.WriteJSON(&raw)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Sequential writes, MB/s\n", "with a buffer of 1 MB", "sqlite3:fast", "Failed: read seq 100 B, sqlite3:fast: "} {
+	for _, want := range []string{"Sequential writes, MB/s\n", "with a buffer of 1 MB", "sqlite3:fast", "Failed: read seq 1 KB, sqlite3:fast: "} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("text has no %q:\n%s", want, text.String())
 		}
