@@ -99,11 +99,11 @@ func levelDBMessage(r levelDBRecord, topics []TopicView) (MessageView, error) {
 	value := r.value
 	var fields [3]uint64 // topic, source, sequence number
 	for i := range fields {
-		n := 0
-		if fields[i], n = binary.Uvarint(value); n <= 0 {
+		v, n := binary.Uvarint(value)
+		if n <= 0 {
 			return MessageView{}, errors.New("the value is too short")
 		}
-		value = value[n:]
+		fields[i], value = v, value[n:]
 	}
 	delta, n := binary.Varint(value)
 	if n <= 0 {
