@@ -5,12 +5,12 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,26 +183,24 @@ func mcapConformance(b *bench, dir string) error {
 		b.figure(false, "MCAP conformance files", "416", "there is no such format")
 		return nil
 	}
-	good, all := 0, 0
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.mcap"))
+	if err != nil {
+		return err
+	}
+	good, all := 0, len(paths)
 	why := map[string]int{}
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".mcap" {
-			return err
+	for _, path := range paths {
+		if err := conformanceFile(b.ctx, d, path); err != nil {
+			why[strings.ReplaceAll(err.Error(), path, "FILE")]++
+			continue
 		}
-		all++
-		switch failure := conformanceFile(b.ctx, d, path); failure {
-		case nil:
-			good++
-		default:
-			why[strings.ReplaceAll(failure.Error(), path, "FILE")]++
-		}
-		return nil
-	})
+		good++
+	}
 	for text, n := range why {
 		b.note("%d conformance files: %s", n, text)
 	}
 	b.figure(all == 416 && good == all, "MCAP conformance files", "416 give the messages of their .json", "%d of %d", good, all)
-	return err
+	return nil
 }
 
 // conformanceFile reads one file and compares stamps, sequence numbers and payloads.
@@ -233,6 +231,12 @@ func conformanceFile(ctx context.Context, d plugin.Driver, path string) error {
 		data, _ := f["data"].([]any)
 		want = append(want, fmt.Sprint(f["log_time"], " ", f["publish_time"], " ", f["sequence"], " ", data))
 	}
+	// A storage reads by ascending stamps, a file need not have them so.
+	slices.SortStableFunc(want, func(a, b string) int {
+		x, _ := strconv.ParseInt(strings.Fields(a)[0], 10, 64)
+		y, _ := strconv.ParseInt(strings.Fields(b)[0], 10, 64)
+		return cmp.Compare(x, y)
+	})
 	reader, err := d.OpenReader(ctx, path, plugin.ReadOptions{})
 	if err != nil {
 		return err
