@@ -99,7 +99,7 @@ func ViewOwn(dir string) (v View, err error) {
 		tv := TopicView{Name: t.Name, Type: t.Type, Count: int(t.Count), TypeHash: t.TypeHash, Format: t.SerializationFormat,
 			QoSText: t.OfferedQoS, Encoding: t.Definition.Encoding, Definition: t.Definition.Text}
 		for _, q := range t.QoS {
-			tv.QoS = append(tv.QoS, [4]int{int(q.History), q.Depth, int(q.Reliability), int(q.Durability)})
+			tv.QoS = append(tv.QoS, [4]int{q.History, q.Depth, q.Reliability, q.Durability})
 		}
 		v.Topics = append(v.Topics, tv)
 	}
