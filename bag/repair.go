@@ -89,7 +89,7 @@ func (p *repair) run(path, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.create(path, out, names); err != nil {
+	if err := p.create(out, names); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -175,7 +175,7 @@ func (p *repair) driver(name, path string) (plugin.Driver, error) {
 }
 
 // create makes the new bag.
-func (p *repair) create(path, out string, names []string) error {
+func (p *repair) create(out string, names []string) error {
 	o := p.o.Writer
 	if o.StorageID == "" {
 		if d, err := p.driver(names[0], filepath.Join(p.dir, names[0])); err == nil {

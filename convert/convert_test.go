@@ -44,9 +44,9 @@ func TestThereAndBack(t *testing.T) {
 			t.Run(x.Name()+"-"+y.Name(), func(t *testing.T) {
 				dir := t.TempDir()
 				a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-				yard(t, a, bag.WriterOptions{StorageID: x.Name(), ROSDistro: "jazzy"}, 1, 700)
+				yard(t, a, bag.WriterOptions{StorageID: x.Name(), ROSDistro: "jazzy"}, 1, 300)
 				want := read(t, a)
-				if len(want.Messages) != 700 {
+				if len(want.Messages) != 300 {
 					t.Fatalf("%d messages", len(want.Messages))
 				}
 				to(t, a, b, bag.WriterOptions{StorageID: y.Name(), MaxBagSize: 1 << 20})
@@ -201,9 +201,9 @@ func TestParts(t *testing.T) {
 func TestFailures(t *testing.T) {
 	dir := t.TempDir()
 	a, out := filepath.Join(dir, "a"), filepath.Join(dir, "out")
-	yard(t, a, bag.WriterOptions{}, 7, 3000)
+	yard(t, a, bag.WriterOptions{}, 7, 1500)
 	damaged := filepath.Join(dir, "damaged")
-	yard(t, damaged, bag.WriterOptions{}, 7, 3000)
+	yard(t, damaged, bag.WriterOptions{}, 7, 1500)
 	db := filepath.Join(damaged, "damaged_0.db3")
 	b, err := os.ReadFile(db)
 	if err != nil {

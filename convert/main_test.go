@@ -147,11 +147,11 @@ func yard(t testing.TB, dir string, o bag.WriterOptions, seed uint64, n int) {
 		stamp += int64(r.IntN(3)) * 1_000_000 // one in three is a tie
 		order += 1 + uint64(r.IntN(3))
 		m := plugin.Message{Topic: ids[k], RecvTime: stamp, Order: order, Data: make([]byte, r.IntN(300))}
-		if i == n/2 {
-			m.Data = make([]byte, 3<<20)
-		}
 		for b := range m.Data {
 			m.Data[b] = byte(r.Uint32()) & 0x1f
+		}
+		if i == n/2 {
+			m.Data = append(m.Data, make([]byte, 3<<20)...)
 		}
 		if k < 2 {
 			seq++

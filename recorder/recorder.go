@@ -277,7 +277,7 @@ func (r *Recorder) waitForWriter(written <-chan error) error {
 	t := time.NewTicker(r.o.StopTimeout)
 	defer t.Stop()
 	progress := func() uint64 { // calls of the storage, and what Close compresses
-		return uint64(r.busy.calls.Load()) + uint64(r.bag.Load().Stats().Compressed)
+		return r.busy.calls.Load() + uint64(r.bag.Load().Stats().Compressed)
 	}
 	for last := progress(); ; {
 		select {
