@@ -15,10 +15,6 @@ func TestConformanceFast(t *testing.T) {
 	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
 }
 
-func TestConformanceSmall(t *testing.T) {
-	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
-}
-
 func TestCrashNone(t *testing.T) {
 	plugintest.Crash(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetNone}})
 }

@@ -1,0 +1,15 @@
+//go:build !race
+
+package leveldb
+
+import (
+	"testing"
+
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
+)
+
+// Compression changes nothing that the race detector could see, and the suite takes its time under it.
+func TestConformanceSmall(t *testing.T) {
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
+}
