@@ -195,11 +195,11 @@ func (s *summaryWriter) flush() {
 func (s *summaryWriter) chunkIndexes() {
 	f := fields{b: s.w.index}
 	for len(f.b) > 0 && !f.bad {
-		start, end_ := f.u64(), f.u64()
+		start, last := f.u64(), f.u64()
 		at, length, stored, size := f.uvarint(), f.uvarint(), f.uvarint(), f.uvarint()
 		name := f.text()
 		b, from := begin(s.b, opChunkIndex)
-		b = le.AppendUint64(le.AppendUint64(b, start), end_)
+		b = le.AppendUint64(le.AppendUint64(b, start), last)
 		b = le.AppendUint64(le.AppendUint64(b, at), length)
 		mapAt := len(b)
 		b = le.AppendUint32(b, 0)

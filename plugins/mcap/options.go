@@ -95,7 +95,7 @@ func (s *settings) configure(config map[string]any) error {
 			continue
 		}
 		text, _ := v.(string)
-		ok := true
+		var ok bool
 		switch k {
 		case "chunkSize":
 			if s.chunkSize, ok = integer(v); !ok || s.chunkSize < 1 || s.chunkSize > maxChunkSize {

@@ -105,9 +105,8 @@ func (s *scanner) step(at int64) (int64, error) {
 	case opMessage:
 		return next, s.message(at, n)
 	case opChunk:
-		err := s.chunk(block{off: at, length: recordHead + n, gap: s.gap, start: math.MinInt64, end: math.MaxInt64})
+		s.chunk(block{off: at, length: recordHead + n, gap: s.gap, start: math.MinInt64, end: math.MaxInt64})
 		s.gap, s.pack = next, nil
-		return next, err
 	}
 	return next, nil
 }
@@ -234,12 +233,12 @@ func (s *scanner) settle() {
 }
 
 // chunk takes a chunk: one of ours by its pack, others by reading them.
-func (s *scanner) chunk(k block) error {
+func (s *scanner) chunk(k block) {
 	r := s.r
 	if r.own {
 		if s.pack != nil {
 			s.add(k, s.pack)
-			return nil
+			return
 		}
 		k.bad = r.corrupt(k.off, errors.New("gobag's record for the chunk is missing or damaged"))
 	}
@@ -255,10 +254,9 @@ func (s *scanner) chunk(k block) error {
 		k.bad, k.channels = err, nil
 		r.warn("%v", err)
 	} else if k.start > k.end {
-		return nil // no messages
+		return // no messages
 	}
 	r.blocks = append(r.blocks[:i], k)
-	return nil
 }
 
 func (s *scanner) chunkBounds(off int64) (chunkHead, error) {

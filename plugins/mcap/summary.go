@@ -186,7 +186,7 @@ func (r *reader) useSummary(w *window, s *summaryState, start int64, own bool) (
 				return false, ignoreDamage(err)
 			}
 			if op == opMetadata {
-				if r.record(op, content) != nil {
+				if !r.takes(op, content) {
 					return false, nil
 				}
 			} else if fs, ok := parseFinal(content); ok {
@@ -201,6 +201,9 @@ func (r *reader) useSummary(w *window, s *summaryState, start int64, own bool) (
 	}
 	return r.useStatistics(s), nil
 }
+
+// takes is record for callers that give up on the summary where it is damaged.
+func (r *reader) takes(op byte, content []byte) bool { return r.record(op, content) == nil }
 
 func (r *reader) metadataAt(w *window, at int64) (bool, error) {
 	op, n, err := w.head(at)
