@@ -56,7 +56,8 @@ type Participant struct {
 	pacers    map[netip.AddrPort]*pacer
 	lastKey   uint32 // of our user entities
 	changed   chan struct{}
-	dirty     bool // closes changed at unlock
+	awake     chan struct{} // the announcer begins anew
+	dirty     bool          // closes changed at unlock
 	closed    bool
 
 	pubReader, subReader, liveReader *Reader
@@ -75,7 +76,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	p := &Participant{
 		cfg: cfg, log: cfg.Logger, began: time.Now(), pool: newPool(poolLimit), timers: newTimers(),
 		peers: map[wire.Prefix]*peer{}, topics: map[string]map[GUID]*endpoint{}, readers: map[wire.EntityID]*Reader{}, writers: map[wire.EntityID]*Writer{},
-		sources: map[GUID][]*source{}, early: map[GUID]int64{}, pacers: map[netip.AddrPort]*pacer{}, changed: make(chan struct{}), out: new(outbox),
+		sources: map[GUID][]*source{}, early: map[GUID]int64{}, pacers: map[netip.AddrPort]*pacer{}, changed: make(chan struct{}), awake: make(chan struct{}, 1), out: new(outbox),
 	}
 	p.fill.pool = p.pool
 	// Fresh at every start: peers keep what they know of an old prefix. It must not begin with a vendor's id.
@@ -196,6 +197,10 @@ func (p *Participant) runTimers() {
 // that time are still in the sockets. Peers that have given us up meanwhile are told at once that we are back.
 func (p *Participant) resumed() {
 	p.announceToPeers()
+	select {
+	case p.awake <- struct{}{}:
+	default:
+	}
 	for _, q := range p.peers {
 		q.seen = p.now
 	}
@@ -211,23 +216,34 @@ func (p *Participant) resumed() {
 	}
 }
 
-// runAnnouncer announces the participant until it closes: five times in a row, then every three seconds.
+// How often a participant announces itself: some times in a row at the start, and when it was stopped for a while, since a
+// peer may forget it at that very moment; then every few seconds.
+const (
+	quickAnnouncements = 5
+	quickAnnouncing    = 100 * time.Millisecond
+	announcing         = 3 * time.Second
+)
+
+// runAnnouncer announces the participant until it closes.
 func (p *Participant) runAnnouncer() {
+	again := false
 	for i := 0; ; i++ {
 		if err := p.link.Announce(p.announcement); err != nil && i == 0 {
 			p.log.Warn("announcing by multicast failed", "err", err)
 		}
 		p.lock()
-		if i >= 5 {
+		if i >= quickAnnouncements || again {
 			p.announceToPeers()
 		}
 		p.unlock()
-		wait := 3 * time.Second
-		if i < 5 {
-			wait = 100 * time.Millisecond
+		wait := announcing
+		if i < quickAnnouncements {
+			wait = quickAnnouncing
 		}
 		select {
 		case <-time.After(wait):
+		case <-p.awake:
+			i, again = -1, true
 		case <-p.done.Done():
 			return
 		}

@@ -537,3 +537,26 @@ func TestResumed(t *testing.T) {
 		}
 	})
 }
+
+// A peer that gives us up just after we are back, since the lease was as long as we stood still, finds us again soon.
+func TestResumedAtTheEndOfTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSim(t, netsim.Faults{})
+		defer s.close()
+		c := newCollector()
+		s.reader(s.a, reliable(Volatile, 0), c)
+		w := s.writer(s.b, reliable(Volatile, 0))
+		until(t, "match", time.Second, func() bool { return w.Stats().Matched == 1 })
+		time.Sleep(7 * time.Second) // the usual announcements are three seconds apart
+		s.a.lock()
+		s.a.resumed()
+		s.a.unlock()
+		time.Sleep(10 * time.Millisecond)
+		s.b.lock()
+		for _, q := range s.b.peers {
+			s.b.dropPeer(q, "test")
+		}
+		s.b.unlock()
+		until(t, "match again", 2*quickAnnouncing, func() bool { return w.Stats().Matched == 1 })
+	})
+}
