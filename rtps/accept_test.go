@@ -139,10 +139,21 @@ func TestRefusedReaderGetsNothing(t *testing.T) {
 	}
 }
 
+// hushed is a transport without multicast of our own: what the participant says of itself goes out when the test says so.
+type hushed struct{ Transport }
+
+func (hushed) Announce(func(_, _ []netip.AddrPort) []byte) error { return nil }
+
 // What a participant says of itself can change; a reader follows it both ways.
 func TestAcceptIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSim(t, netsim.Faults{})
+		s := &sim{t: t, net: netsim.New(netsim.Faults{})}
+		s.a = s.join("10.0.0.1", Config{})
+		b, err := NewParticipant(Config{Transport: hushed{s.net.Host(netip.MustParseAddr("10.0.0.2"))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.b = b
 		defer s.close()
 		w, err := s.a.NewWriter(WriterConfig{Topic: topic, Type: typ, QoS: reliable(TransientLocal, 10), Accept: hasMark})
 		if err != nil {
