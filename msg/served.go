@@ -150,7 +150,7 @@ func agrees(s Served, fields map[string]string) bool {
 			}
 		}
 		m := f.Message(s.Type + part)
-		if m == nil || !slices.EqualFunc(m.wireFields(), known.Messages[0].wireFields(), func(a, b Field) bool {
+		if m == nil || !slices.EqualFunc(m.WireFields(), known.Messages[0].WireFields(), func(a, b Field) bool {
 			return a.Name == b.Name && a.Type == b.Type
 		}) {
 			return false
@@ -159,8 +159,8 @@ func agrees(s Served, fields map[string]string) bool {
 	return true
 }
 
-// wireFields are the fields as they are in the hash: a message without any has a dummy.
-func (m *Message) wireFields() []Field {
+// WireFields are the fields as they are on the wire and in the hash: a message without any has a dummy uint8, which is 0.
+func (m *Message) WireFields() []Field {
 	if len(m.Fields) == 0 {
 		return dummyField
 	}

@@ -1,0 +1,258 @@
+package shred
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gobag/gobag/msg"
+)
+
+// Limits on types, which come from the network. Real ones stay far below.
+const (
+	maxColumns = 10000
+	maxDepth   = 64 // structs within structs
+)
+
+// Program walks payloads of one type. It is immutable and safe for concurrent use.
+type Program struct {
+	typ   string
+	cols  []Column
+	lists []List
+	ops   [2][]op // for XCDR1 and XCDR2
+	root  node
+}
+
+// Compile makes the program of a described type. Types with a wchar or long double, which are in .idl files only, with
+// more than 10,000 leaves, and those that contain themselves, are errors.
+func Compile(d *msg.Description) (*Program, error) {
+	c := compiler{types: make(map[string]*msg.Message, 1+len(d.Referenced)), p: &Program{typ: d.Type.Name}}
+	c.types[d.Type.Name] = &d.Type
+	for i := range d.Referenced {
+		c.types[d.Referenced[i].Name] = &d.Referenced[i]
+	}
+	var err error
+	if c.p.root, err = c.structure(&d.Type, nil, -1, 0); err != nil {
+		return nil, fmt.Errorf("compile %s: %w", d.Type.Name, err)
+	}
+	for v := range c.p.ops {
+		c.p.ops[v] = emit(nil, c.p.root.body, v == 1)
+	}
+	return c.p, nil
+}
+
+// node is a field or an element of a list.
+type node struct {
+	name string // of the field
+	code opcode
+	kind Kind     // of the column
+	elem msg.Base // of the column
+	col  int
+	list int
+	n    int    // elements of a fixed array, or bytes
+	body []node // fields of a struct; the element of a list
+}
+
+type compiler struct {
+	types map[string]*msg.Message
+	p     *Program
+}
+
+// structure makes the node of a struct at path, inside list.
+func (c *compiler) structure(m *msg.Message, path []string, list, depth int) (node, error) {
+	if depth > maxDepth {
+		return node{}, fmt.Errorf("structs are nested deeper than %d", maxDepth)
+	}
+	fields := m.WireFields()
+	n := node{code: opStruct, body: make([]node, len(fields))}
+	for i := range fields {
+		var err error
+		if n.body[i], err = c.field(fields[i].Type, append(slices.Clip(path), fields[i].Name), list, depth); err != nil {
+			return n, err
+		}
+		n.body[i].name = fields[i].Name
+	}
+	return n, nil
+}
+
+// field makes the node of one field.
+func (c *compiler) field(t msg.Type, path []string, list, depth int) (node, error) {
+	if t.Array == msg.Single {
+		return c.element(t, path, list, depth)
+	}
+	fixed := 0
+	if t.Array == msg.Fixed {
+		fixed = int(t.Capacity)
+	}
+	switch t.Base {
+	case msg.Int8, msg.UInt8, msg.Byte, msg.Char:
+		code := opBytes
+		if fixed > 0 {
+			code = opFixedBytes
+		}
+		return c.leaf(code, Column{Path: path, Kind: Bytes, Elem: t.Base, List: list, Fixed: fixed})
+	}
+	l := List{Path: path, Parent: list, Fixed: fixed, Depth: 1}
+	if list >= 0 {
+		l.Depth += c.p.lists[list].Depth
+	}
+	id := len(c.p.lists)
+	c.p.lists = append(c.p.lists, l)
+	elem, err := c.element(t, path, id, depth)
+	n := node{code: opList, list: id, n: fixed, body: []node{elem}}
+	if elem.code == opNumber {
+		n.code, n.kind, n.elem, n.col = opNumbers, elem.kind, elem.elem, elem.col
+	}
+	return n, err
+}
+
+var numberKinds = map[msg.Base]Kind{msg.Bool: Bool, msg.Int8: Int8, msg.UInt8: UInt8, msg.Byte: UInt8, msg.Char: UInt8,
+	msg.Int16: Int16, msg.UInt16: UInt16, msg.Int32: Int32, msg.UInt32: UInt32, msg.Int64: Int64, msg.UInt64: UInt64,
+	msg.Float: Float32, msg.Double: Float64}
+
+// element makes the node of one value of the base type.
+func (c *compiler) element(t msg.Type, path []string, list, depth int) (node, error) {
+	col := Column{Path: path, Elem: t.Base, List: list}
+	switch t.Base {
+	case msg.String, msg.BoundedString:
+		col.Kind = String
+		return c.leaf(opString, col)
+	case msg.WString, msg.BoundedWString:
+		col.Kind = WString
+		return c.leaf(opWString, col)
+	case msg.Nested:
+		m := c.types[t.Name]
+		if m == nil {
+			return node{}, fmt.Errorf("field %s: the description lacks type %s", joined(path), t.Name)
+		}
+		if col.Kind = stampKind(m); col.Kind == 0 {
+			return c.structure(m, path, list, depth+1)
+		}
+		return c.leaf(opTime, col)
+	}
+	if col.Kind = numberKinds[t.Base]; col.Kind == 0 {
+		return node{}, fmt.Errorf("field %s: type %d is not supported", joined(path), t.Base)
+	}
+	return c.leaf(opNumber, col)
+}
+
+// leaf makes a column and its node.
+func (c *compiler) leaf(code opcode, col Column) (node, error) {
+	if len(c.p.cols) == maxColumns {
+		return node{}, fmt.Errorf("more than %d leaves", maxColumns)
+	}
+	c.p.cols = append(c.p.cols, col)
+	return node{code: code, kind: col.Kind, elem: col.Elem, col: len(c.p.cols) - 1, n: col.Fixed}, nil
+}
+
+// stampKind tells whether m is a time or a duration; 0 neither.
+func stampKind(m *msg.Message) Kind {
+	f := m.Fields
+	if len(f) != 2 || f[0].Name != "sec" || f[1].Name != "nanosec" || f[0].Type != (msg.Type{Base: msg.Int32}) || f[1].Type != (msg.Type{Base: msg.UInt32}) {
+		return 0
+	}
+	switch m.Name {
+	case "builtin_interfaces/msg/Time":
+		return Time
+	case "builtin_interfaces/msg/Duration":
+		return Duration
+	}
+	return 0
+}
+
+func joined(path []string) string { return (&Column{Path: path}).Name() }
+
+type opcode uint8
+
+const (
+	opNumber     opcode = iota // nodes only
+	opStruct                   // nodes only
+	opRun                      // numbers of one kind, one in each of cols
+	opNumbers                  // a list of numbers
+	opBytes                    // a sequence of bytes
+	opFixedBytes               // n bytes
+	opString
+	opWString
+	opTime
+	opList // a list of anything else
+)
+
+// op is one step of a walk.
+type op struct {
+	code  opcode
+	kind  Kind
+	align int  // mask: alignment less 1
+	size  int  // bytes of a number
+	delim bool // XCDR2: the collection has its length in bytes before it
+	col   int
+	n     int // opRun: columns; fixed array: elements
+	list  int
+	min   int // opList: bytes that an element takes at least
+	body  []op
+}
+
+// emit appends the ops of nodes, structs taken apart, runs of numbers of a kind fused.
+func emit(ops []op, nodes []node, xcdr2 bool) []op {
+	largest := 8
+	if xcdr2 {
+		largest = 4
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		o := op{code: n.code, kind: n.kind, col: n.col, n: n.n, list: n.list, align: 3}
+		switch n.code {
+		case opStruct:
+			ops = emit(ops, n.body, xcdr2)
+			continue
+		case opNumber:
+			if k := len(ops) - 1; k >= 0 && ops[k].code == opRun && ops[k].kind == n.kind && ops[k].col+ops[k].n == n.col {
+				ops[k].n++
+				continue
+			}
+			o.code, o.n = opRun, 1
+			o.size = int(wireSize[n.kind])
+			o.align = min(o.size, largest) - 1
+		case opNumbers:
+			o.size = int(wireSize[n.kind])
+			o.align = min(o.size, largest) - 1
+		case opFixedBytes:
+			o.align = 0
+		case opList:
+			o.delim = xcdr2
+			o.body = emit(nil, n.body, xcdr2)
+			o.min = minSize(n.body)
+		}
+		ops = append(ops, o)
+	}
+	return ops
+}
+
+// huge stands for sizes that no payload has.
+const huge = 1 << 40
+
+// minSize is the number of bytes that nodes take at least, padding left out.
+func minSize(nodes []node) int {
+	sum := 0
+	for i := range nodes {
+		n := &nodes[i]
+		switch n.code {
+		case opNumber:
+			sum += int(wireSize[n.kind])
+		case opStruct:
+			sum += minSize(n.body)
+		case opFixedBytes:
+			sum += n.n
+		case opTime:
+			sum += 8
+		case opNumbers, opList:
+			if n.n == 0 {
+				sum += 4
+			} else { // n.n is below 1<<32: no overflow
+				sum += n.n * min(minSize(n.body), huge/n.n+1)
+			}
+		default:
+			sum += 4
+		}
+		sum = min(sum, huge)
+	}
+	return sum
+}

@@ -1,0 +1,434 @@
+package shred
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/gobag/gobag/cdr"
+)
+
+// Append adds a payload, header included, as a row. A payload that would not come back byte for byte is refused with a
+// *NotCanonical, and b is as before. ErrFull if there is no room.
+func (p *Program) Append(b *Batch, payload []byte) error {
+	reason, at, err := p.append(b, payload, false)
+	if err == nil && reason != Canonical {
+		err = &NotCanonical{reason, at}
+	}
+	return err
+}
+
+// AppendLoose adds a payload as Append does, but takes one with wrong form too: padding counts as zero, a bool that is
+// neither 0 nor 1 as true, bytes of a string that are not UTF-8 become '?', nanoseconds of a second or more are taken
+// over into the seconds, what is behind the value is left out. What was wrong first is returned; Assemble then gives a
+// payload that differs, mostly in a few bytes. A *NotCanonical is returned for a payload that cannot be walked at all
+// (Reason above Structure).
+func (p *Program) AppendLoose(b *Batch, payload []byte) (Reason, error) {
+	reason, _, err := p.append(b, payload, true)
+	return reason, err
+}
+
+func (p *Program) append(b *Batch, payload []byte, loose bool) (Reason, int, error) {
+	if len(payload) < cdr.HeaderSize {
+		return Canonical, 0, &NotCanonical{Short, len(payload)}
+	}
+	if len(payload) > maxBatch-b.size {
+		return Canonical, 0, ErrFull
+	}
+	w := walker{b: b, body: payload[cdr.HeaderSize:]}
+	ops, form := p.ops[0], Form(0)
+	switch cdr.Kind(binary.BigEndian.Uint16(payload)) {
+	case cdr.CDRLE:
+	case cdr.CDRBE:
+		form = FormBigEndian
+	case cdr.CDR2LE:
+		ops, form = p.ops[1], FormXCDR2
+	case cdr.CDR2BE:
+		ops, form = p.ops[1], FormXCDR2|FormBigEndian
+	default:
+		return Canonical, 0, &NotCanonical{Encoding, 0}
+	}
+	if payload[2] != 0 || payload[3] > 3 {
+		w.odd(Options, 2-cdr.HeaderSize)
+	}
+	if form&FormBigEndian != 0 {
+		b.scratch = append(b.scratch[:0], w.body...)
+		w.body = b.scratch
+		s := swapper{body: w.body}
+		s.run(ops, 0) // what it cannot walk it leaves, for the walk below to find
+	}
+	pos := w.run(ops, 0)
+	tail := len(w.body) - pos
+	if pos >= 0 && tail > 0 {
+		if tail > 3 {
+			w.odd(Trailing, pos)
+			tail = 0
+		}
+		for i := range tail {
+			if w.body[pos+i] != 0 {
+				w.odd(DirtyTail, pos+i)
+			}
+		}
+	}
+	if pos < 0 || w.reason != Canonical && !loose {
+		p.rollback(b)
+		if pos < 0 {
+			return w.reason, w.at, &NotCanonical{w.broken, w.brokenAt + cdr.HeaderSize}
+		}
+		return w.reason, w.at + cdr.HeaderSize, nil
+	}
+	p.commit(b)
+	b.size += len(payload)
+	b.Forms = append(b.Forms, form|Form(payload[3]&3)<<formDeclared|Form(tail)<<formTail)
+	return w.reason, w.at + cdr.HeaderSize, nil
+}
+
+// commit takes over the element counts of the row that was walked.
+func (p *Program) commit(b *Batch) {
+	for i := range p.lists {
+		if l := &p.lists[i]; l.Fixed > 0 {
+			b.pending[i] = l.Fixed
+			if l.Parent >= 0 {
+				b.pending[i] *= b.pending[l.Parent] - b.elems[l.Parent]
+			}
+			b.pending[i] += b.elems[i]
+		}
+	}
+	copy(b.elems, b.pending)
+}
+
+// rollback takes the values away that are not of a committed row.
+func (p *Program) rollback(b *Batch) {
+	copy(b.pending, b.elems)
+	occurrences := func(parent int) int {
+		if parent < 0 {
+			return len(b.Forms)
+		}
+		return b.elems[parent]
+	}
+	for i := range p.lists {
+		if l := &p.lists[i]; l.Fixed == 0 {
+			b.Counts[i] = b.Counts[i][:occurrences(l.Parent)]
+		}
+	}
+	for i := range p.cols {
+		b.Cols[i].truncate(&p.cols[i], occurrences(p.cols[i].List))
+	}
+}
+
+// walker adds the values of one payload to a batch. Positions count from behind the encapsulation header, as alignment
+// does.
+type walker struct {
+	b        *Batch
+	body     []byte
+	reason   Reason // first oddity of form
+	broken   Reason // why the walk ended
+	at       int
+	brokenAt int
+}
+
+func (w *walker) odd(r Reason, at int) {
+	if w.reason == Canonical {
+		w.reason, w.at = r, at
+	}
+}
+
+// stop ends the walk.
+func (w *walker) stop(r Reason, at int) int {
+	w.broken, w.brokenAt = r, at
+	return -1
+}
+
+// pad moves to the next multiple of mask+1.
+func (w *walker) pad(pos, mask int) int {
+	next := (pos + mask) &^ mask
+	if next > len(w.body) {
+		return w.stop(Short, len(w.body))
+	}
+	for i, c := range w.body[pos:next] {
+		if c != 0 {
+			w.odd(DirtyPadding, pos+i)
+			break
+		}
+	}
+	return next
+}
+
+// u32 reads an aligned uint32; the position is negative if there is none.
+func (w *walker) u32(pos int) (uint32, int) {
+	if pos&3 != 0 {
+		if pos = w.pad(pos, 3); pos < 0 {
+			return 0, pos
+		}
+	}
+	if len(w.body)-pos < 4 {
+		return 0, w.stop(Short, len(w.body))
+	}
+	return binary.LittleEndian.Uint32(w.body[pos:]), pos + 4
+}
+
+// run walks ops from pos and returns where it ends, negative if the walk was stopped.
+func (w *walker) run(ops []op, pos int) int {
+	for i := range ops {
+		o := &ops[i]
+		switch o.code {
+		case opRun:
+			if pos&o.align != 0 {
+				if pos = w.pad(pos, o.align); pos < 0 {
+					return pos
+				}
+			}
+			end := pos + o.n*o.size
+			if end > len(w.body) {
+				return w.stop(Short, len(w.body))
+			}
+			w.numbers(o, w.b.Cols[o.col:o.col+o.n], pos, 1)
+			pos = end
+		case opNumbers:
+			pos = w.numberList(o, pos)
+		case opString:
+			pos = w.text(o, pos)
+		case opBytes:
+			n, next := w.u32(pos)
+			if pos = next; pos < 0 {
+				return pos
+			}
+			if uint64(n) > uint64(len(w.body)-pos) {
+				return w.stop(Short, pos)
+			}
+			v := &w.b.Cols[o.col]
+			v.Data = append(v.Data, w.body[pos:pos+int(n)]...)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+			pos += int(n)
+		case opFixedBytes:
+			if o.n > len(w.body)-pos {
+				return w.stop(Short, len(w.body))
+			}
+			v := &w.b.Cols[o.col]
+			v.Data = append(v.Data, w.body[pos:pos+o.n]...)
+			pos += o.n
+		case opWString:
+			pos = w.wide(o, pos)
+		case opTime:
+			sec, next := w.u32(pos)
+			if pos = next; pos < 0 {
+				return pos
+			}
+			ns, next := w.u32(pos)
+			if pos = next; pos < 0 {
+				return pos
+			}
+			if ns >= 1e9 {
+				w.odd(BadNanosec, pos-4)
+			}
+			v := &w.b.Cols[o.col]
+			v.I64 = append(v.I64, int64(int32(sec))*1e9+int64(ns))
+		case opList:
+			pos = w.list(o, pos)
+		}
+		if pos < 0 {
+			return pos
+		}
+	}
+	return pos
+}
+
+// numbers adds n numbers to each of cols: with one column they follow each other, else n is 1.
+func (w *walker) numbers(o *op, cols []Values, pos, n int) {
+	s := w.body[pos : pos+o.size*len(cols)*n]
+	for i := range cols {
+		v, s := &cols[i], s[i*o.size:]
+		if len(cols) == 1 {
+			s = s[:n*o.size]
+		}
+		switch o.kind {
+		case Bool:
+			for j, c := range s[:n] {
+				if c > 1 {
+					w.odd(BadBool, pos+i+j)
+					c = 1
+				}
+				v.U8 = append(v.U8, c)
+			}
+		case Int8:
+			for _, c := range s[:n] {
+				v.I32 = append(v.I32, int32(int8(c)))
+			}
+		case UInt8:
+			for _, c := range s[:n] {
+				v.I32 = append(v.I32, int32(c))
+			}
+		case Int16:
+			for j := range n {
+				v.I32 = append(v.I32, int32(int16(binary.LittleEndian.Uint16(s[2*j:]))))
+			}
+		case UInt16:
+			for j := range n {
+				v.I32 = append(v.I32, int32(binary.LittleEndian.Uint16(s[2*j:])))
+			}
+		case Int32, UInt32:
+			for j := range n {
+				v.I32 = append(v.I32, int32(binary.LittleEndian.Uint32(s[4*j:])))
+			}
+		case Int64, UInt64:
+			for j := range n {
+				v.I64 = append(v.I64, int64(binary.LittleEndian.Uint64(s[8*j:])))
+			}
+		case Float32:
+			for j := range n {
+				v.F32 = append(v.F32, math.Float32frombits(binary.LittleEndian.Uint32(s[4*j:])))
+			}
+		case Float64:
+			for j := range n {
+				v.F64 = append(v.F64, math.Float64frombits(binary.LittleEndian.Uint64(s[8*j:])))
+			}
+		}
+	}
+}
+
+// numberList walks a sequence or array of numbers.
+func (w *walker) numberList(o *op, pos int) int {
+	n := o.n
+	if n == 0 {
+		count, next := w.u32(pos)
+		if pos = next; pos < 0 {
+			return pos
+		}
+		if uint64(count) > uint64(len(w.body)-pos) {
+			return w.stop(Short, pos)
+		}
+		n = int(count)
+		w.count(o.list, count)
+		if n == 0 {
+			return pos
+		}
+	}
+	if pos&o.align != 0 {
+		if pos = w.pad(pos, o.align); pos < 0 {
+			return pos
+		}
+	}
+	if n > (len(w.body)-pos)/o.size {
+		return w.stop(Short, pos)
+	}
+	w.numbers(o, w.b.Cols[o.col:o.col+1], pos, n)
+	return pos + n*o.size
+}
+
+func (w *walker) count(list int, n uint32) {
+	w.b.Counts[list] = append(w.b.Counts[list], n)
+	w.b.pending[list] += int(n)
+}
+
+// list walks a sequence or array of anything but numbers.
+func (w *walker) list(o *op, pos int) int {
+	end := 0
+	if o.delim {
+		size, next := w.u32(pos)
+		if pos = next; pos < 0 {
+			return pos
+		}
+		if uint64(size) > uint64(len(w.body)-pos) {
+			return w.stop(Short, pos)
+		}
+		end = pos + int(size)
+	}
+	n := o.n
+	if n == 0 {
+		count, next := w.u32(pos)
+		if pos = next; pos < 0 {
+			return pos
+		}
+		if uint64(count) > uint64((len(w.body)-pos)/o.min) {
+			return w.stop(Short, pos)
+		}
+		n = int(count)
+		w.count(o.list, count)
+	} else if n > (len(w.body)-pos)/o.min {
+		return w.stop(Short, pos)
+	}
+	for range n {
+		if pos = w.run(o.body, pos); pos < 0 {
+			return pos
+		}
+	}
+	if o.delim && pos != end {
+		return w.stop(Delimiter, pos)
+	}
+	return pos
+}
+
+// text walks a string.
+func (w *walker) text(o *op, pos int) int {
+	n, next := w.u32(pos)
+	if pos = next; pos < 0 {
+		return pos
+	}
+	if uint64(n) > uint64(len(w.body)-pos) {
+		return w.stop(Short, pos)
+	}
+	s := w.body[pos : pos+int(n)]
+	if k := len(s) - 1; k >= 0 && s[k] == 0 {
+		s = s[:k]
+	} else {
+		w.odd(NoNUL, pos)
+	}
+	v := &w.b.Cols[o.col]
+	start := len(v.Data)
+	v.Data = append(v.Data, s...)
+	if !utf8.Valid(s) {
+		w.odd(BadUTF8, pos)
+		question(v.Data[start:])
+	}
+	v.Ends = append(v.Ends, uint32(len(v.Data)))
+	return pos + int(n)
+}
+
+// question overwrites bytes that are not UTF-8 with '?'.
+func question(s []byte) {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRune(s)
+		if r == utf8.RuneError && n == 1 {
+			s[0] = '?'
+		}
+		s = s[n:]
+	}
+}
+
+// wide walks a wide string: the number of UTF-16 units, then 4 bytes for each.
+func (w *walker) wide(o *op, pos int) int {
+	n, next := w.u32(pos)
+	if pos = next; pos < 0 {
+		return pos
+	}
+	if uint64(n) > uint64(len(w.body)-pos)/4 {
+		return w.stop(Short, pos)
+	}
+	v := &w.b.Cols[o.col]
+	v.Data = slices.Grow(v.Data, int(n))
+	end := pos + 4*int(n)
+	for ; pos < end; pos += 4 {
+		u := binary.LittleEndian.Uint32(w.body[pos:])
+		r := rune(u)
+		switch {
+		case u > 0xffff:
+			r = utf8.RuneError
+			w.odd(BadUTF16, pos)
+		case utf16.IsSurrogate(r):
+			second := rune(0)
+			if pos+4 < end {
+				second = rune(binary.LittleEndian.Uint32(w.body[pos+4:]) & 0x7fffffff)
+			}
+			if r = utf16.DecodeRune(r, second); r == utf8.RuneError {
+				w.odd(BadUTF16, pos)
+			} else {
+				pos += 4
+			}
+		}
+		v.Data = utf8.AppendRune(v.Data, r)
+	}
+	v.Ends = append(v.Ends, uint32(len(v.Data)))
+	return pos
+}
