@@ -37,6 +37,7 @@ var table = map[string]rule{
 		test: []string{"plugin/plugintest", "plugins/..."}},
 	"cdr":       {},
 	"msg":       {own: []string{"cdr"}},
+	"msg/shred": {own: []string{"msg", "cdr"}, test: []string{"plugin", "bag", "plugins/..."}},
 	"rtps/wire": {own: []string{"cdr"}},
 	"rtps": {own: []string{"rtps/wire", "cdr"}, third: []string{"golang.org/x/net", "golang.org/x/sys"},
 		test: []string{"internal/netsim"}},

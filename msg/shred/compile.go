@@ -24,8 +24,16 @@ type Program struct {
 
 // Compile makes the program of a described type. Types with a wchar or long double, which are in .idl files only, with
 // more than 10,000 leaves, and those that contain themselves, are errors.
-func Compile(d *msg.Description) (*Program, error) {
-	c := compiler{types: make(map[string]*msg.Message, 1+len(d.Referenced)), p: &Program{typ: d.Type.Name}}
+func Compile(d *msg.Description) (*Program, error) { return CompileWith(d, Options{}) }
+
+// Options say how values are held. The zero value works.
+type Options struct {
+	SplitTimes bool // times and durations are two columns, of any seconds and nanoseconds
+}
+
+// CompileWith is Compile with options.
+func CompileWith(d *msg.Description, o Options) (*Program, error) {
+	c := compiler{o: o, types: make(map[string]*msg.Message, 1+len(d.Referenced)), p: &Program{typ: d.Type.Name}}
 	c.types[d.Type.Name] = &d.Type
 	for i := range d.Referenced {
 		c.types[d.Referenced[i].Name] = &d.Referenced[i]
@@ -53,6 +61,7 @@ type node struct {
 }
 
 type compiler struct {
+	o     Options
 	types map[string]*msg.Message
 	p     *Program
 }
@@ -124,7 +133,7 @@ func (c *compiler) element(t msg.Type, path []string, list, depth int) (node, er
 		if m == nil {
 			return node{}, fmt.Errorf("field %s: the description lacks type %s", joined(path), t.Name)
 		}
-		if col.Kind = stampKind(m); col.Kind == 0 {
+		if col.Kind = stampKind(m); col.Kind == 0 || c.o.SplitTimes {
 			return c.structure(m, path, list, depth+1)
 		}
 		return c.leaf(opTime, col)

@@ -64,6 +64,7 @@ func shared(tb testing.TB, path string) string {
 
 // programs compiles the types of vectors, whose definitions are of plain .msg lines.
 type programs struct {
+	o     Options
 	files map[string]string
 	cache map[string]*Program
 }
@@ -89,7 +90,7 @@ func (p *programs) get(tb testing.TB, typ string) *Program {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c, err := Compile(&d)
+	c, err := CompileWith(&d, p.o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func TestVectors(t *testing.T) {
 	if len(list) < 80 {
 		t.Fatalf("%d vectors", len(list))
 	}
-	types := newPrograms(list)
+	types, split := newPrograms(list), newPrograms(list)
+	split.o.SplitTimes = true
 	for _, v := range list {
 		t.Run(v.Type+"/"+v.Case, func(t *testing.T) {
 			payload, err := hex.DecodeString(v.CDR)
@@ -112,6 +114,13 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := types.get(t, v.Type)
+			if v.Case == "max" && (v.Type == "std_msgs/msg/Header" || v.Type == "align_msgs/msg/TimeAfterByte") {
+				var not *NotCanonical // 4294967295 ns
+				if err := p.Append(p.NewBatch(), payload); !errors.As(err, &not) || not.Reason != BadNanosec {
+					t.Fatal(err)
+				}
+				p = split.get(t, v.Type)
+			}
 			checkVector(t, p, payload, v.Value)
 			for _, form := range []Form{FormBigEndian, FormXCDR2, FormBigEndian | FormXCDR2, 1 << formTail, 3<<formTail | 3<<formDeclared | FormBigEndian} {
 				checkVector(t, p, recode(t, p, payload, form), v.Value)
