@@ -14,7 +14,7 @@ const (
 	BadUTF8                    // a string is not UTF-8
 	BadUTF16                   // a wide string has unpaired surrogates or units above 0xffff
 	BadNanosec                 // a time or duration has 10⁹ ns or more beside its seconds
-	Options                    // the encapsulation header has unknown options
+	BadOptions                 // the encapsulation header has unknown options
 	DirtyTail                  // a byte behind the value is not zero
 	Trailing                   // there are more than 3 bytes behind the value
 	Structure                  // not a reason: what follows cannot be walked

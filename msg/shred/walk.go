@@ -51,7 +51,7 @@ func (p *Program) append(b *Batch, payload []byte, loose bool) (Reason, int, err
 		return Canonical, 0, &NotCanonical{Encoding, 0}
 	}
 	if payload[2] != 0 || payload[3] > 3 {
-		w.odd(Options, 2-cdr.HeaderSize)
+		w.odd(BadOptions, 2-cdr.HeaderSize)
 	}
 	if form&FormBigEndian != 0 {
 		b.scratch = append(b.scratch[:0], w.body...)
