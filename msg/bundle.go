@@ -114,3 +114,24 @@ func partFile(line string) (string, error) {
 	}
 	return n.String() + "." + strings.ToLower(kind), nil
 }
+
+// Describe returns the description of a type of a bag or a publisher: that of its definition text, if there is one that
+// has the hash or no hash is known; else what Find finds; else that of the text all the same, since a text beside the
+// payloads is nearer to them than nothing. An empty text may be that of an empty message, or stand for none.
+func (f *Finder) Describe(typeName, hash, encoding, text string) (Description, error) {
+	d, err := DescribeText(typeName, encoding, text)
+	if err == nil && (hash == "" && text != "" || hash != "" && d.Hash() == hash) {
+		return d, nil
+	}
+	found, findErr := f.Find(typeName, hash)
+	if findErr == nil {
+		return DescribeText(typeName, found.Encoding, found.Text)
+	}
+	if err == nil {
+		return d, nil
+	}
+	if text != "" {
+		return d, err
+	}
+	return d, findErr
+}
