@@ -1,12 +1,9 @@
 package convert
 
 import (
-	"errors"
 	"slices"
-	"strings"
 
-	"github.com/gobag/gobag/internal/ecmare"
-	"github.com/gobag/gobag/ros"
+	"github.com/gobag/gobag/internal/selection"
 )
 
 // Filter chooses topics by the rules of "record": what is named, has one of the types, is matched by the regular
@@ -29,110 +26,41 @@ func (f Filter) chooses() bool {
 		len(f.Topics)+len(f.Services)+len(f.Actions)+len(f.TopicTypes) > 0
 }
 
-type class int
-
-const (
-	classTopic class = iota
-	classService
-	classAction
-	classes
-)
-
-func classify(name string) (class, string) {
-	if action := ros.ActionOf(name); action != "" {
-		return classAction, action
-	}
-	if service := ros.ServiceOf(name); service != "" {
-		return classService, service
-	}
-	return classTopic, name
-}
-
 // chooser is a Filter made ready.
 type chooser struct {
-	f                Filter
-	whole            [classes]bool
-	named, excluded  [classes][]string
-	include, exclude *ecmare.Regexp
+	f               Filter
+	whole           [selection.Classes]bool
+	named, excluded selection.Names
+	re              selection.Expressions
 }
 
 func newChooser(f Filter) (*chooser, error) {
-	c := &chooser{f: f, whole: [classes]bool{f.AllTopics, f.AllServices, f.AllActions},
-		named:    [classes][]string{absolute(f.Topics), absolute(f.Services), absolute(f.Actions)},
-		excluded: [classes][]string{absolute(f.ExcludeTopics), absolute(f.ExcludeServices), absolute(f.ExcludeActions)},
-	}
-	var errs []error
-	compile := func(expr string) *ecmare.Regexp {
-		if expr == "" {
-			return nil
-		}
-		re, err := ecmare.Compile(expr)
-		errs = append(errs, err)
-		return re
-	}
-	c.include, c.exclude = compile(f.Regex), compile(f.ExcludeRegex)
-	return c, errors.Join(errs...)
+	re, err := selection.Compile(f.Regex, f.ExcludeRegex)
+	return &chooser{f: f, whole: [selection.Classes]bool{f.AllTopics, f.AllServices, f.AllActions},
+		named:    selection.NewNames(f.Topics, f.Services, f.Actions),
+		excluded: selection.NewNames(f.ExcludeTopics, f.ExcludeServices, f.ExcludeActions), re: re}, err
 }
 
 // takes says whether a topic is taken over. An error is a regular expression that took too long.
 func (c *chooser) takes(name, typ string) (bool, error) {
-	full := absoluteName(name)
-	k, owner := classify(full)
-	if slices.Contains(c.excluded[k], owner) || slices.Contains(c.excluded[classTopic], full) || slices.Contains(c.f.ExcludeTopicTypes, typ) {
+	full := selection.Absolute(name)
+	k, owner := selection.Classify(full)
+	if c.excluded.Has(full, k, owner) || slices.Contains(c.f.ExcludeTopicTypes, typ) {
 		return false, nil
 	}
-	names := slices.Compact([]string{name, full, owner})
-	if hit, err := searchAny(c.exclude, names); hit || err != nil {
+	if hit, err := selection.FoundIn(c.re.Exclude, name, full, owner); hit || err != nil {
 		return false, err
 	}
-	if !c.f.chooses() || c.whole[k] || slices.Contains(c.named[k], owner) || slices.Contains(c.named[classTopic], full) ||
-		slices.Contains(c.f.TopicTypes, typ) {
+	if !c.f.chooses() || c.whole[k] || c.named.Has(full, k, owner) || slices.Contains(c.f.TopicTypes, typ) {
 		return true, nil
 	}
-	return searchAny(c.include, names)
+	return selection.FoundIn(c.re.Include, name, full, owner)
 }
 
 // absent returns the names that are asked for and belong to none of the topics.
 func (c *chooser) absent(topics []string) (out []string) {
-	there := map[string]bool{}
-	for _, t := range topics {
-		full := absoluteName(t)
-		_, owner := classify(full)
-		there[full], there[owner] = true, true
-	}
-	for _, list := range c.named {
-		for _, n := range list {
-			if !there[n] {
-				out = append(out, n)
-			}
-		}
-	}
-	return out
-}
-
-func searchAny(re *ecmare.Regexp, names []string) (bool, error) {
-	if re == nil {
-		return false, nil
-	}
-	for _, n := range names {
-		if hit, err := re.Search(n); hit || err != nil {
-			return hit, err
-		}
-	}
-	return false, nil
-}
-
-func absoluteName(name string) string {
-	if strings.HasPrefix(name, "/") {
-		return name
-	}
-	return "/" + name
-}
-
-func absolute(names []string) []string {
-	out := make([]string, 0, len(names))
-	for _, n := range names {
-		out = append(out, absoluteName(n))
+	for _, m := range c.named.Absent(topics) {
+		out = append(out, m.Name)
 	}
 	return out
 }

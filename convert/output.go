@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/internal/selection"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -114,7 +115,7 @@ func (out *output) choose(j *job, all []*merged) (kept []*merged, err error) {
 func (out *output) add(m *merged) error {
 	t := m.topic
 	qos := m.qos
-	if q, ok := out.QoSOverrides[absoluteName(t.Name)]; ok {
+	if q, ok := out.QoSOverrides[selection.Absolute(t.Name)]; ok {
 		qos = []bag.QoSProfile{q}
 	}
 	if len(qos) > 0 {

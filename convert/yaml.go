@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/internal/selection"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -247,7 +248,7 @@ func (y outputYAML) output() (Output, error) {
 		}
 		o.QoSOverrides = map[string]bag.QoSProfile{}
 		for name, p := range q {
-			o.QoSOverrides[absoluteName(name)] = p
+			o.QoSOverrides[selection.Absolute(name)] = p
 		}
 	}
 	return o, nil

@@ -81,8 +81,12 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 		pubs = append(pubs, &publication{ids: []plugin.TopicID{t.ID}, from: t.Name,
 			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name), messages: t.Count})
 	}
-	for _, w := range p.filter.absent(topics) {
-		p.emit(EventSkipped, slog.LevelWarn, w.name, fmt.Sprintf("%s '%s' is not in the bag", w.class, w.name))
+	names := make([]string, len(topics))
+	for i := range topics {
+		names[i] = topics[i].Name
+	}
+	for _, w := range p.filter.named.Absent(names) {
+		p.emit(EventSkipped, slog.LevelWarn, w.Name, fmt.Sprintf("%s '%s' is not in the bag", w.Class, w.Name))
 	}
 	if len(pubs) == 0 && len(topics) > 0 {
 		return nil, ErrNoTopics

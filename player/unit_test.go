@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
-	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 )
 
@@ -259,20 +258,6 @@ func TestFilter(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestAbsent(t *testing.T) {
-	f, err := newFilter(Options{Topics: []string{"a", "/b", "/add/_service_event"}, Services: []string{"/add", "/sub"}, Actions: []string{"/fib", "/a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var topics []bag.TopicInfo
-	for _, n := range []string{"/a", "/add/_service_event", "fib/_action/status"} {
-		topics = append(topics, bag.TopicInfo{TopicInfo: plugin.TopicInfo{Topic: plugin.Topic{Name: n}}})
-	}
-	if got, want := f.absent(topics), []absentName{{classTopic, "/b"}, {classService, "/sub"}, {classAction, "/a"}}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -1,29 +1,25 @@
 package recorder
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/gobag/gobag/internal/ecmare"
+	"github.com/gobag/gobag/internal/selection"
 	"github.com/gobag/gobag/ros"
 )
 
-// class is one of the three kinds of topics that are selected independently of each other, as rosbag2 does.
-type class int
+// class is one of the three kinds of topics that are selected independently of each other.
+type class = selection.Class
 
 const (
-	classTopic   class = iota
-	classService       // the introspection events of a service
-	classAction        // the five topics of an action
-	classes
+	classTopic   = selection.Topic
+	classService = selection.Service
+	classAction  = selection.Action
+	classes      = selection.Classes
 )
 
-// String is the word for one of its members: "topic".
-func (c class) String() string { return [...]string{"topic", "service", "action"}[c] }
-
-// classify returns the class of a topic and the name that people use: that of the topic, the service or the action.
+// classify is selection.Classify where the type is known: a name alone makes no service.
 func classify(name, typ string) (class, string) {
 	if action := ros.ActionOf(name); action != "" {
 		return classAction, action
@@ -41,8 +37,7 @@ type filter struct {
 	hidden       bool
 	named        map[string]bool // by name of the topic, also those that carry a named service or action
 	types        map[string]bool
-	include      *ecmare.Regexp
-	exclude      *ecmare.Regexp
+	re           selection.Expressions
 	excludeNames [classes]map[string]bool
 	excludeTypes map[string]bool
 	decisions    map[nameAndType]bool
@@ -69,23 +64,15 @@ func newFilter(o Options) (*filter, error) {
 			f.named[name] = true
 		}
 	}
-	var errs []error
-	compile := func(expr string) *ecmare.Regexp {
-		if expr == "" {
-			return nil
-		}
-		re, err := ecmare.Compile(expr)
-		errs = append(errs, err)
-		return re
-	}
-	f.include, f.exclude = compile(o.Regex), compile(o.ExcludeRegex)
-	return f, errors.Join(errs...)
+	var err error
+	f.re, err = selection.Compile(o.Regex, o.ExcludeRegex)
+	return f, err
 }
 
 // overridden says where the regular expression has no effect, "" if it has everywhere. rosbag2 chooses in the same way
 // and warns too.
 func (f *filter) overridden() string {
-	if f.include == nil || f.all == [classes]bool{} {
+	if f.re.Include == nil || f.all == [classes]bool{} {
 		return ""
 	}
 	var whole, rest []string
@@ -123,7 +110,7 @@ func (f *filter) decide(name, typ string) (bool, error) {
 		return false, nil
 	}
 	names := slices.Compact([]string{name, owner})
-	if hit, err := searchAny(f.exclude, names); hit || err != nil {
+	if hit, err := selection.FoundIn(f.re.Exclude, names...); hit || err != nil {
 		return false, err
 	}
 	if f.named[name] {
@@ -136,19 +123,7 @@ func (f *filter) decide(name, typ string) (bool, error) {
 	if f.all[c] || f.types[typ] {
 		return true, nil
 	}
-	return searchAny(f.include, names)
-}
-
-func searchAny(re *ecmare.Regexp, names []string) (bool, error) {
-	if re == nil {
-		return false, nil
-	}
-	for _, n := range names {
-		if hit, err := re.Search(n); hit || err != nil {
-			return hit, err
-		}
-	}
-	return false, nil
+	return selection.FoundIn(f.re.Include, names...)
 }
 
 func set(names []string) map[string]bool {
