@@ -159,7 +159,7 @@ func concurrentReaders(t T, d plugin.Driver, o Options) {
 		wg.Go(func() {
 			want := s.expected(q)
 			for range 3 {
-				got, err := readAll(r, q)
+				got, err := ReadAll(r, q)
 				if err == nil && len(got) != len(want) {
 					err = fmt.Errorf("%d messages, want %d", len(got), len(want))
 				}
@@ -235,7 +235,7 @@ func readingChangesNothing(t T, d plugin.Driver, o Options) {
 			t.Errorf("detect: %v %v", ok, err)
 		}
 		r := s.open()
-		got, err := readAll(r, plugin.Query{})
+		got, err := ReadAll(r, plugin.Query{})
 		if err != nil || len(got) < whole {
 			t.Errorf("read write-protected storage: %d messages, %v", len(got), err)
 		}

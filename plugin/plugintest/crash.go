@@ -107,7 +107,7 @@ func readingAnotherProcess(t T, d plugin.Driver, o Options) {
 			t.Fatalf("open while another process writes: %v", err)
 		}
 		info := r.Info()
-		got, err := readAll(r, plugin.Query{})
+		got, err := ReadAll(r, plugin.Query{})
 		closeReader(t, r)
 		if err != nil || len(got) < safe || !info.Unclean {
 			p.kill(t)
@@ -199,7 +199,7 @@ func checkKilled(t T, d plugin.Driver, path string, safe, wrote int) {
 	if !info.Unclean {
 		t.Errorf("the writer was killed, but Info does not say Unclean")
 	}
-	got, err := readAll(r, plugin.Query{})
+	got, err := ReadAll(r, plugin.Query{})
 	if err != nil {
 		t.Fatalf("read after the kill: %v", err)
 	}

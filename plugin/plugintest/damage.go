@@ -63,7 +63,7 @@ func checkDamaged(t T, d plugin.Driver, s *storage, c Damage) {
 		queries = append(queries, plugin.Query{Reverse: true})
 	}
 	for i, q := range queries {
-		got, err := readAll(r, q)
+		got, err := ReadAll(r, q)
 		want := s.expected(q)
 		at := 0 // in want
 		for k := range got {

@@ -147,11 +147,11 @@ func sameContent(rng *rand.Rand, d, ref plugin.Driver, path, refPath string, liv
 	}
 	for range 8 {
 		q := randomQuery(rng, len(want.Topics), f.Reverse)
-		a, err := readAll(r, q)
+		a, err := ReadAll(r, q)
 		if err != nil {
 			return err
 		}
-		b, err := readAll(rr, q)
+		b, err := ReadAll(rr, q)
 		if err != nil {
 			return err
 		}
@@ -179,11 +179,11 @@ func strip(m *plugin.Message, f plugin.Features) {
 
 // liveContent checks that r holds a part of what the reference holds: the first messages that were written.
 func liveContent(r, ref plugin.Reader) error {
-	got, err := readAll(r, plugin.Query{})
+	got, err := ReadAll(r, plugin.Query{})
 	if err != nil {
 		return err
 	}
-	all, err := readAll(ref, plugin.Query{})
+	all, err := ReadAll(ref, plugin.Query{})
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -194,7 +192,7 @@ func closeReader(t T, r plugin.Reader) {
 // check compares the answer to a query with what it must be.
 func (s *storage) check(r plugin.Reader, q plugin.Query) {
 	s.t.Helper()
-	got, err := readAll(r, q)
+	got, err := ReadAll(r, q)
 	if err != nil {
 		s.t.Fatalf("read %s: %v", describe(q), err)
 	}
@@ -254,27 +252,6 @@ func (s *storage) checkTopic(got, want plugin.Topic) {
 	}
 	if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
 		s.t.Errorf("topic: got\n%q\nwant\n%q", a, b)
-	}
-}
-
-// readAll returns the answer to a query, data copied. The messages before an error are returned with it.
-func readAll(r plugin.Reader, q plugin.Query) ([]plugin.Message, error) {
-	it, err := r.Messages(q)
-	if err != nil {
-		return nil, err
-	}
-	var ms []plugin.Message
-	for {
-		var m plugin.Message
-		err := it.Next(&m)
-		if errors.Is(err, io.EOF) {
-			return ms, it.Close()
-		}
-		if err != nil {
-			return ms, errors.Join(err, it.Close())
-		}
-		m.Data = bytes.Clone(m.Data)
-		ms = append(ms, m)
 	}
 }
 

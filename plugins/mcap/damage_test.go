@@ -148,7 +148,7 @@ func TestTruncated(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := open(t, path)
-		ms, err := readAll(t, r, plugin.Query{})
+		ms, err := plugintest.ReadAll(r, plugin.Query{})
 		info := r.Info()
 		if err != nil || want >= 0 && len(ms) != want || info.Messages != uint64(len(ms)) || !info.Unclean {
 			t.Errorf("cut at %d: %d messages, info %d, want %d, unclean %v, %v", n, len(ms), info.Messages, want, info.Unclean, err)
@@ -183,7 +183,7 @@ func TestMutations(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				ms, _ := readAll(t, r, plugin.Query{})
+				ms, _ := plugintest.ReadAll(r, plugin.Query{})
 				for _, m := range ms {
 					if w := sampleMessage(int(m.RecvTime-1e18), 100); fmt.Sprint(m) != fmt.Sprint(w) {
 						t.Errorf("%+v: byte %d changed by %#x: message %+v", o, at, x, m)
@@ -219,7 +219,7 @@ func TestHostileLengths(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				_, _ = readAll(t, r, plugin.Query{})
+				_, _ = plugintest.ReadAll(r, plugin.Query{})
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
@@ -261,7 +261,7 @@ func TestSalvage(t *testing.T) {
 		if all := strings.Join(rep.Notes, "\n"); c.note == "" && all != "" || !strings.Contains(all, c.note) {
 			t.Errorf("%s: notes %q", c.name, all)
 		}
-		ms, err := readAll(t, open(t, out), plugin.Query{})
+		ms, err := plugintest.ReadAll(open(t, out), plugin.Query{})
 		if err != nil || uint64(len(ms)) != rep.Messages {
 			t.Errorf("%s: %d messages, %v", c.name, len(ms), err)
 		}

@@ -15,6 +15,7 @@ import (
 	foxglove "github.com/foxglove/mcap/go/mcap"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
 
 // What we write is read by the Go library of the MCAP project, in file order with all checksums and by its index.
@@ -201,7 +202,7 @@ func bySummary(t *testing.T, r *reader, w *window) bool {
 	}
 	if ok {
 		r.foreignTopics()
-		got, err := readAll(t, r, plugin.Query{})
+		got, err := plugintest.ReadAll(r, plugin.Query{})
 		if err != nil || uint64(len(got)) != s.stats.messages {
 			t.Errorf("by summary: %d messages, %v", len(got), err)
 		}

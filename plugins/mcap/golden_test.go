@@ -1,14 +1,11 @@
 package mcap
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
 
 func open(t *testing.T, path string) plugin.Reader {
@@ -34,39 +32,6 @@ func open(t *testing.T, path string) plugin.Reader {
 		}
 	})
 	return r
-}
-
-func readAll(t *testing.T, r plugin.Reader, q plugin.Query) ([]plugin.Message, error) {
-	t.Helper()
-	it, err := r.Messages(q)
-	if err != nil {
-		return nil, err
-	}
-	var ms []plugin.Message
-	for {
-		var m plugin.Message
-		if err := it.Next(&m); errors.Is(err, io.EOF) {
-			return ms, it.Close()
-		} else if err != nil {
-			return ms, errors.Join(err, it.Close())
-		}
-		m.Data = bytes.Clone(m.Data)
-		ms = append(ms, m)
-	}
-}
-
-// shared returns a directory of the shared fixtures, or skips.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("GOBAG_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dir := filepath.Join(root, "fixtures", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no shared fixtures: %v", err)
-	}
-	return dir
 }
 
 var (
@@ -123,7 +88,7 @@ func readmeBags(t *testing.T, path string) map[string]*readmeEntry {
 }
 
 func TestFixtureBags(t *testing.T) {
-	dir := shared(t, "bags")
+	dir := plugintest.Shared(t, "bags")
 	readmes, err := filepath.Glob(filepath.Join(dir, "*", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +131,7 @@ func TestFixtureBags(t *testing.T) {
 func checkRead(t *testing.T, r plugin.Reader) {
 	t.Helper()
 	info := r.Info()
-	ms, err := readAll(t, r, plugin.Query{})
+	ms, err := plugintest.ReadAll(r, plugin.Query{})
 	if err != nil || uint64(len(ms)) != info.Messages {
 		t.Fatalf("%d messages, info %d, %v", len(ms), info.Messages, err)
 	}
@@ -175,7 +140,7 @@ func checkRead(t *testing.T, r plugin.Reader) {
 	}) {
 		t.Error("out of order")
 	}
-	back, err := readAll(t, r, plugin.Query{Reverse: true})
+	back, err := plugintest.ReadAll(r, plugin.Query{Reverse: true})
 	if err != nil || len(back) != len(ms) {
 		t.Fatalf("backwards: %d messages, %v", len(back), err)
 	}
@@ -185,7 +150,7 @@ func checkRead(t *testing.T, r plugin.Reader) {
 		}
 	}
 	for _, ti := range info.Topics {
-		some, err := readAll(t, r, plugin.Query{Topics: []plugin.TopicID{ti.ID}})
+		some, err := plugintest.ReadAll(r, plugin.Query{Topics: []plugin.TopicID{ti.ID}})
 		bytes := int64(0)
 		for _, m := range some {
 			bytes += int64(len(m.Data))
@@ -198,87 +163,11 @@ func checkRead(t *testing.T, r plugin.Reader) {
 
 // TestFixtureMessages compares every message of the bags made with the real rosbag2 with what the real reader says.
 func TestFixtureMessages(t *testing.T) {
-	n := 0
-	for _, sub := range []string{"rosbag2/bags", "rosbag2/fastrtps/bags"} {
-		expected, err := filepath.Glob(filepath.Join(shared(t, sub), "*.expected.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, exp := range expected {
-			files, _ := filepath.Glob(filepath.Join(strings.TrimSuffix(exp, ".expected.txt"), "*.mcap"))
-			if len(files) == 0 {
-				continue
-			}
-			n++
-			t.Run(filepath.Base(exp), func(t *testing.T) { compareBag(t, exp, files) })
-		}
-	}
-	if n < 4 {
-		t.Errorf("only %d bags found", n)
-	}
-}
-
-func compareBag(t *testing.T, expected string, files []string) {
-	want, err := os.ReadFile(expected)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payloads := !strings.Contains(expected, "zstd_message") // those are compressed here and not in the text
-	var got []string
-	for _, f := range files { // fewer than ten: in the order of their numbers
-		r := open(t, f)
-		names := map[plugin.TopicID]string{}
-		for _, ti := range r.Info().Topics {
-			names[ti.ID] = ti.Name
-		}
-		ms, err := readAll(t, r, plugin.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range ms {
-			line := fmt.Sprintf("%s recv=%d send=%d", names[m.Topic], m.RecvTime, m.SendTime)
-			if payloads {
-				line += fmt.Sprintf(" len=%d fnv1a64=%016x", len(m.Data), expectedSum(m.Data))
-			}
-			got = append(got, line)
-		}
-	}
-	var lines []string
-	for s := bufio.NewScanner(bytes.NewReader(want)); s.Scan(); {
-		line := s.Text()
-		if strings.HasPrefix(line, "read ") {
-			continue // how long it took
-		}
-		if !payloads {
-			line, _, _ = strings.Cut(line, " len=")
-		}
-		lines = append(lines, line)
-	}
-	if strings.Contains(expected, "fastwrite") { // the real reader gives the order of the file there
-		sort.Strings(got)
-		sort.Strings(lines)
-	}
-	for i := range lines {
-		if i >= len(got) || got[i] != lines[i] {
-			t.Fatalf("message %d of %d: got\n%s\nwant\n%s", i+1, len(got), got[min(i, len(got)-1)], lines[i])
-		}
-	}
-	if len(lines) != len(got) {
-		t.Errorf("%d messages, want %d", len(got), len(lines))
-	}
-}
-
-// expectedSum is FNV-1a with the starting value of the program that wrote the .expected.txt files.
-func expectedSum(b []byte) uint64 {
-	h := uint64(1469598103934665603)
-	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
+	plugintest.EachListed(t, ".mcap", 4, func(t *testing.T, bag plugintest.Listed) { bag.Compare(t, open) })
 }
 
 func TestFixtureKilled(t *testing.T) {
-	dir := shared(t, "rosbag2/bags")
+	dir := plugintest.Shared(t, "rosbag2/bags")
 	r := open(t, filepath.Join(dir, "jazzy_mcap_killed_chunks", "k_0.mcap"))
 	if i := r.Info(); i.Messages != 776 || !i.Unclean || len(i.Warnings) == 0 {
 		t.Errorf("%+v", i)
@@ -291,7 +180,7 @@ func TestFixtureKilled(t *testing.T) {
 
 func TestFixtureEras(t *testing.T) {
 	n := 0
-	err := filepath.WalkDir(shared(t, "rosbag2/era"), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(plugintest.Shared(t, "rosbag2/era"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".mcap" {
 			n++
 			checkRead(t, open(t, path))
@@ -305,7 +194,7 @@ func TestFixtureEras(t *testing.T) {
 
 // TestMCAPConformance reads the conformance files of the MCAP project: each has a description of its records beside it.
 func TestMCAPConformance(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared(t, "bags/33-mcap-conformance"), "*", "*.mcap"))
+	files, err := filepath.Glob(filepath.Join(plugintest.Shared(t, "bags/33-mcap-conformance"), "*", "*.mcap"))
 	if err != nil || len(files) != 416 {
 		t.Fatal(len(files), err)
 	}
@@ -314,7 +203,7 @@ func TestMCAPConformance(t *testing.T) {
 		r := open(t, f)
 		info := r.Info()
 		var got []string
-		ms, err := readAll(t, r, plugin.Query{})
+		ms, err := plugintest.ReadAll(r, plugin.Query{})
 		if err != nil || info.Unclean {
 			t.Errorf("%s: %v, unclean %v %q", filepath.Base(f), err, info.Unclean, info.Warnings)
 		}

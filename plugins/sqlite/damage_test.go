@@ -177,7 +177,7 @@ func TestNoise(t *testing.T) {
 		r, err := Driver{}.OpenReader(context.Background(), path, plugin.ReadOptions{})
 		if err == nil {
 			opened++
-			_, err = readAll(t, r, plugin.Query{})
+			_, err = plugintest.ReadAll(r, plugin.Query{})
 			if cerr := r.Close(); cerr != nil {
 				t.Error(cerr)
 			}

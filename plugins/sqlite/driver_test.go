@@ -2,36 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
-
-// readAll returns all messages of q with their data copied.
-func readAll(t testing.TB, r plugin.Reader, q plugin.Query) ([]plugin.Message, error) {
-	t.Helper()
-	it, err := r.Messages(q)
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	var ms []plugin.Message
-	for {
-		var m plugin.Message
-		if err := it.Next(&m); errors.Is(err, io.EOF) {
-			return ms, nil
-		} else if err != nil {
-			return ms, err
-		}
-		m.Data = append([]byte(nil), m.Data...)
-		ms = append(ms, m)
-	}
-}
 
 func open(t testing.TB, path string) plugin.Reader {
 	t.Helper()
@@ -69,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 		if i := r.Info(); i.Messages != uint64(n) || i.Unclean != unclean || i.Format != "schema 4" || i.Start != 1000 || i.Topics[0].Count != uint64(n) {
 			t.Fatalf("%+v", i)
 		}
-		ms, err := readAll(t, r, plugin.Query{})
+		ms, err := plugintest.ReadAll(r, plugin.Query{})
 		if err != nil || len(ms) != n {
 			t.Fatal(len(ms), err)
 		}
@@ -156,7 +134,7 @@ func TestSettled(t *testing.T) {
 		if i := r.Info(); !r.settled || i.Unclean || i.Messages != uint64(c.messages) || len(i.Warnings) > 0 {
 			t.Errorf("%s: settled %v, %+v", name, r.settled, i)
 		}
-		if ms, err := readAll(t, r, plugin.Query{}); err != nil || len(ms) != c.messages {
+		if ms, err := plugintest.ReadAll(r, plugin.Query{}); err != nil || len(ms) != c.messages {
 			t.Errorf("%s: %d messages, %v", name, len(ms), err)
 		}
 		r.Close()

@@ -1,34 +1,18 @@
 package sqlite
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
-
-// shared returns a directory of the shared fixtures, or skips.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("GOBAG_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	dir := filepath.Join(root, "fixtures", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no shared fixtures: %v", err)
-	}
-	return dir
-}
 
 // copyFile copies a database with what lies beside it, write-protected, and returns the copy's path.
 func copyFile(t *testing.T, path string) string {
@@ -77,7 +61,7 @@ func TestTestdata(t *testing.T) {
 				t.Errorf("warnings %q", info.Warnings)
 			}
 			for _, reverse := range []bool{false, true} {
-				ms, err := readAll(t, r, plugin.Query{Reverse: reverse})
+				ms, err := plugintest.ReadAll(r, plugin.Query{Reverse: reverse})
 				if err != nil || len(ms) != 7 {
 					t.Fatal(len(ms), err)
 				}
@@ -136,7 +120,7 @@ func readmeTopics(t *testing.T, path string) map[string][]string {
 // TestFixtureBags opens every SQLite database of the public sample bags and compares it with what its README, which
 // was written from measurements of other programs, says.
 func TestFixtureBags(t *testing.T) {
-	dir := shared(t, "bags")
+	dir := plugintest.Shared(t, "bags")
 	readmes, err := filepath.Glob(filepath.Join(dir, "*", "README.md"))
 	if err != nil || len(readmes) == 0 {
 		t.Fatal(err, len(readmes))
@@ -171,7 +155,7 @@ func describeTopics(t *testing.T, r plugin.Reader) []string {
 	t.Helper()
 	lines := []string{fmt.Sprint(len(r.Info().Topics), " ", r.Info().Messages)}
 	for _, ti := range r.Info().Topics {
-		ms, err := readAll(t, r, plugin.Query{Topics: []plugin.TopicID{ti.ID}})
+		ms, err := plugintest.ReadAll(r, plugin.Query{Topics: []plugin.TopicID{ti.ID}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,94 +177,15 @@ func describeTopics(t *testing.T, r plugin.Reader) []string {
 
 // TestFixtureMessages compares every message of the bags made with the real rosbag2 with what the real reader says.
 func TestFixtureMessages(t *testing.T) {
-	n := 0
-	for _, sub := range []string{"rosbag2/bags", "rosbag2/fastrtps/bags"} {
-		dir := shared(t, sub)
-		expected, err := filepath.Glob(filepath.Join(dir, "*.expected.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, exp := range expected {
-			bag := strings.TrimSuffix(exp, ".expected.txt")
-			dbs, _ := filepath.Glob(filepath.Join(bag, "*.db3"))
-			if len(dbs) == 0 {
-				continue
-			}
-			n++
-			t.Run(filepath.Base(bag), func(t *testing.T) { compareBag(t, exp, dbs) })
-		}
-	}
-	if n < 4 {
-		t.Errorf("only %d bags found", n)
-	}
-}
-
-func compareBag(t *testing.T, expected string, dbs []string) {
-	want, err := os.ReadFile(expected)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sort.Slice(dbs, func(i, j int) bool { return fileNumber(dbs[i]) < fileNumber(dbs[j]) })
-	payloads := !strings.Contains(expected, "zstd_message") // those are compressed here and not in the text
-	var got []string
-	for _, db := range dbs {
-		r := open(t, copyFile(t, db))
-		names := map[plugin.TopicID]string{}
-		for _, ti := range r.Info().Topics {
-			names[ti.ID] = ti.Name
-		}
-		ms, err := readAll(t, r, plugin.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range ms {
-			line := fmt.Sprintf("%s recv=%d send=%d", names[m.Topic], m.RecvTime, m.SendTime)
-			if payloads {
-				line += fmt.Sprintf(" len=%d fnv1a64=%016x", len(m.Data), expectedSum(m.Data))
-			}
-			got = append(got, line)
-		}
-	}
-	i := 0
-	for lines := bufio.NewScanner(bytes.NewReader(want)); lines.Scan(); {
-		line := lines.Text()
-		if strings.HasPrefix(line, "read ") {
-			continue // how long it took
-		}
-		if !payloads {
-			line, _, _ = strings.Cut(line, " len=")
-		}
-		if i >= len(got) || got[i] != line {
-			t.Fatalf("message %d: got\n%s\nwant\n%s", i+1, got[min(i, len(got)-1)], line)
-		}
-		i++
-	}
-	if i != len(got) {
-		t.Errorf("%d messages, want %d", len(got), i)
-	}
-}
-
-// expectedSum is FNV-1a with the starting value of the program that wrote the .expected.txt files, one digit short of
-// the usual one.
-func expectedSum(b []byte) uint64 {
-	h := uint64(1469598103934665603)
-	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}
-
-// fileNumber is the N of x_N.db3.
-func fileNumber(path string) int {
-	s := strings.TrimSuffix(filepath.Base(path), ".db3")
-	n, _ := strconv.Atoi(s[strings.LastIndex(s, "_")+1:])
-	return n
+	plugintest.EachListed(t, ".db3", 4, func(t *testing.T, bag plugintest.Listed) {
+		bag.Compare(t, func(t *testing.T, path string) plugin.Reader { return open(t, copyFile(t, path)) })
+	})
 }
 
 // The real recorder was killed with SIGKILL; its journal was in memory. What the real reader finds is 272 messages.
 func TestFixtureKilled(t *testing.T) {
-	r := open(t, copyFile(t, filepath.Join(shared(t, "rosbag2/bags/jazzy_sqlite3_killed"), "jazzy_sqlite3_killed_0.db3")))
-	ms, err := readAll(t, r, plugin.Query{})
+	r := open(t, copyFile(t, filepath.Join(plugintest.Shared(t, "rosbag2/bags/jazzy_sqlite3_killed"), "jazzy_sqlite3_killed_0.db3")))
+	ms, err := plugintest.ReadAll(r, plugin.Query{})
 	if err != nil || len(ms) != 272 {
 		t.Errorf("%d messages, %v", len(ms), err)
 	}
@@ -291,14 +196,14 @@ func TestFixtureKilled(t *testing.T) {
 
 func TestFixtureEras(t *testing.T) {
 	n := 0
-	err := filepath.WalkDir(shared(t, "rosbag2/era"), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(plugintest.Shared(t, "rosbag2/era"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".db3" {
 			return err
 		}
 		n++
 		r := open(t, copyFile(t, path))
 		i := r.Info()
-		ms, err := readAll(t, r, plugin.Query{})
+		ms, err := plugintest.ReadAll(r, plugin.Query{})
 		if err != nil || uint64(len(ms)) != i.Messages {
 			t.Errorf("%s: %d messages, info %d, %v", path, len(ms), i.Messages, err)
 		}

@@ -11,6 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
 
 // Whatever journal mode the user asks for, what is read beside the writer is right, or it is said that it cannot be.
@@ -35,7 +36,7 @@ func TestLiveJournalModes(t *testing.T) {
 				return
 			}
 			defer r.Close()
-			if ms, err := readAll(t, r, plugin.Query{}); err != nil || len(ms) != n {
+			if ms, err := plugintest.ReadAll(r, plugin.Query{}); err != nil || len(ms) != n {
 				t.Errorf("%s: %d messages, want %d, %v", mode, len(ms), n, err)
 			}
 		}
@@ -82,7 +83,7 @@ func TestLiveForeign(t *testing.T) {
 					t.Error(err)
 					break
 				}
-				ms, err := readAll(t, r, plugin.Query{})
+				ms, err := plugintest.ReadAll(r, plugin.Query{})
 				if err != nil || len(ms)%foreignBatch != 0 || r.Info().Messages != uint64(len(ms)) {
 					t.Errorf("%d messages, info says %d, %v", len(ms), r.Info().Messages, err)
 				}

@@ -14,6 +14,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
 
 // oddBag makes a database of rosbag2's schema 2 with the statements run on it; a pragma among them comes first.
@@ -78,7 +79,7 @@ func TestOddTables(t *testing.T) {
 			for _, ti := range info.Topics {
 				got += fmt.Sprintf("%s:%d ", ti.Name, ti.Count)
 			}
-			ms, err := readAll(t, r, plugin.Query{})
+			ms, err := plugintest.ReadAll(r, plugin.Query{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +93,7 @@ func TestOddTables(t *testing.T) {
 			if c.warning == "" && all != "" || !strings.Contains(all, c.warning) {
 				t.Errorf("warnings %q, want %q", all, c.warning)
 			}
-			back, err := readAll(t, r, plugin.Query{Reverse: true})
+			back, err := plugintest.ReadAll(r, plugin.Query{Reverse: true})
 			if err != nil || len(back) != len(ms) {
 				t.Fatal(len(back), err)
 			}
@@ -102,7 +103,7 @@ func TestOddTables(t *testing.T) {
 				}
 			}
 			for _, ti := range info.Topics {
-				if ms, err := readAll(t, r, plugin.Query{Topics: []plugin.TopicID{ti.ID}}); err != nil || uint64(len(ms)) != ti.Count {
+				if ms, err := plugintest.ReadAll(r, plugin.Query{Topics: []plugin.TopicID{ti.ID}}); err != nil || uint64(len(ms)) != ti.Count {
 					t.Errorf("topic %q: %d messages, %v, want %d", ti.Name, len(ms), err, ti.Count)
 				}
 			}
@@ -118,7 +119,7 @@ func TestOddMessages(t *testing.T) {
 		{"(2, 1, 1.5, 'x')", "message 2: the time stamp is no integer"},
 	} {
 		r := open(t, oddBag(t, withIndex, topicA, "INSERT INTO messages VALUES (1, 1, 1, 'a')", "INSERT INTO messages VALUES "+c.row))
-		ms, err := readAll(t, r, plugin.Query{})
+		ms, err := plugintest.ReadAll(r, plugin.Query{})
 		var corrupt *plugin.CorruptError
 		if len(ms) != 1 || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d messages, %v", c.row, len(ms), err)
@@ -172,7 +173,7 @@ func list(t *testing.T, dir string) string {
 
 func payloads(t *testing.T, r plugin.Reader) string {
 	t.Helper()
-	ms, err := readAll(t, r, plugin.Query{})
+	ms, err := plugintest.ReadAll(r, plugin.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestHotJournal(t *testing.T) {
 			}
 			before := list(t, filepath.Dir(path))
 			r := open(t, path)
-			ms, err := readAll(t, r, plugin.Query{})
+			ms, err := plugintest.ReadAll(r, plugin.Query{})
 			if err != nil || len(ms) != 200 {
 				t.Fatalf("%d messages, %v", len(ms), err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugin/plugintest"
 )
 
 func TestParsePragma(t *testing.T) {
@@ -66,7 +67,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ms, err := readAll(t, r, plugin.Query{}); err != nil || len(ms) != 30 {
+	if ms, err := plugintest.ReadAll(r, plugin.Query{}); err != nil || len(ms) != 30 {
 		t.Error(len(ms), err)
 	}
 	r.Close()
@@ -130,7 +131,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("close again: %v", cerr)
 	}
 	r := open(t, path)
-	ms, err := readAll(t, r, plugin.Query{})
+	ms, err := plugintest.ReadAll(r, plugin.Query{})
 	if err != nil || len(ms) < 5 || !r.Info().Unclean {
 		t.Errorf("%d messages, %v, %+v", len(ms), err, r.Info())
 	}
