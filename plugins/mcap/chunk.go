@@ -7,8 +7,10 @@ import (
 	"github.com/gobag/gobag/internal/fsx"
 )
 
-// writebackStep is how many bytes are written before the system is asked to bring them to the disk.
-const writebackStep = 4 << 20
+const (
+	writebackStep  = 4 << 20 // bytes written before the system is asked to bring them to the disk
+	writebackAlign = 64 << 10
+)
 
 // flush writes changed topics and the open chunk, which extra completes: topics, pack, chunk, message indexes.
 func (w *writer) flush(extra []byte) error {
@@ -40,9 +42,7 @@ func (w *writer) flush(extra []byte) error {
 
 	var err error
 	if w.set.noChunking {
-		if err = w.emit(w.head); err == nil {
-			err = w.emitRecords(w.buf, extra, crc)
-		}
+		err = w.emitChunk(w.head, w.buf, extra, crc, nil)
 	} else {
 		err = w.chunk(&p, extra, crc)
 	}
@@ -73,12 +73,6 @@ func (w *writer) chunk(p *pack, extra []byte, crc uint32) error {
 	b = le.AppendUint32(le.AppendUint64(b, uint64(p.size)), p.crc)
 	w.head = le.AppendUint64(appendString(b, name), uint64(stored))
 	chunkLen := w.off + int64(len(w.head)+stored) - at
-	if err := w.emit(w.head); err != nil {
-		return err
-	}
-	if err := w.emitRecords(records, extra, crc); err != nil {
-		return err
-	}
 	w.tail = w.tail[:0]
 	if !w.set.noMessageIndex {
 		for _, c := range w.touched {
@@ -88,7 +82,7 @@ func (w *writer) chunk(p *pack, extra []byte, crc uint32) error {
 		}
 	}
 	w.indexChunk(p, at, chunkLen, name, int64(stored))
-	return w.emit(w.tail)
+	return w.emitChunk(w.head, records, extra, crc, w.tail)
 }
 
 // closeChunk adds the chunk's sums and empties it.
@@ -140,29 +134,36 @@ func (w *writer) emit(b []byte) error {
 	if !w.set.noDataCRC {
 		w.crc = crc32.Update(w.crc, crc32.IEEETable, b)
 	}
-	return w.push()
+	w.push()
+	return nil
 }
 
-// emitRecords appends records whose checksum is known.
-func (w *writer) emitRecords(a, b []byte, crc uint32) error {
-	for _, p := range [][]byte{a, b} {
-		n, err := w.f.Write(p)
-		w.off += int64(n)
-		if err != nil {
-			return err
-		}
+// emitChunk appends head, the records a and b whose checksum is known, and tail, in one system call and without a copy.
+func (w *writer) emitChunk(head, a, b []byte, crc uint32, tail []byte) error {
+	n, err := fsx.WritePieces(w.f, head, a, b, tail)
+	w.off += n
+	if err != nil {
+		return err
 	}
 	if !w.set.noDataCRC {
-		w.crc = crcCombine(w.crc, crc, int64(len(a)+len(b)))
+		w.crc = crcCombine(crc32.Update(w.crc, crc32.IEEETable, head), crc, int64(len(a)+len(b)))
+		w.crc = crc32.Update(w.crc, crc32.IEEETable, tail)
 	}
-	return w.push()
+	w.push()
+	return nil
 }
 
-// push keeps dirty pages from piling up. Its errors show again when the data is synced.
-func (w *writer) push() error {
-	if w.off-w.pushed >= writebackStep {
-		_ = fsx.StartWriteback(w.f, w.pushed, w.off-w.pushed)
-		w.pushed = w.off
+// push keeps dirty pages from piling up: the system is asked for writeback beside the writer, one request at a time. Its
+// errors show again when the data is synced. What is still growing is left out: it would be written twice.
+func (w *writer) push() {
+	to := w.off &^ (writebackAlign - 1)
+	if to-w.pushed < writebackStep || !w.pushing.CompareAndSwap(false, true) {
+		return
 	}
-	return nil
+	from := w.pushed
+	w.pushed = to
+	w.pushers.Go(func() {
+		_ = fsx.StartWriteback(w.f, from, to-from)
+		w.pushing.Store(false)
+	})
 }

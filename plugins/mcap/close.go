@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/gobag/gobag/internal/fsx"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -29,10 +28,8 @@ func (w *writer) Close(m plugin.Metadata) error {
 			err = fmt.Errorf("close storage %s: %w", w.path, err)
 		}
 	}
-	cerr := w.f.Close()
-	if err == nil && cerr == nil {
-		err = fsx.SyncDir(dirOf(w.path))
-	}
+	w.pushers.Wait()
+	cerr := w.f.Close() // its name is durable since it was created
 	w.done = errors.Join(err, cerr)
 	w.size.Store(w.off)
 	w.buf, w.head, w.tail, w.index, w.comp = nil, nil, nil, nil, nil

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/gobag/gobag/internal/fsx"
@@ -117,5 +116,3 @@ func topLevel(text, key string) (string, bool) {
 
 // place is where a record lies: the offset of its first byte and its length, head included.
 type place struct{ off, n int64 }
-
-func dirOf(path string) string { return filepath.Dir(path) }

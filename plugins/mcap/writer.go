@@ -30,7 +30,9 @@ type writer struct {
 	off      int64  // length of the file
 	crc      uint32 // of the file so far
 	pushed   int64  // the system was asked to write the file back up to here
-	synced   int64  // the file is durable up to here
+	pushing  atomic.Bool
+	pushers  sync.WaitGroup
+	synced   int64 // the file is durable up to here
 	syncedAt time.Time
 	size     atomic.Int64
 
