@@ -21,6 +21,12 @@ type figure struct {
 	ok                      bool
 }
 
+// checkTime is how long a check took.
+type checkTime struct {
+	check string
+	time  time.Duration
+}
+
 // bench is what the checks work with.
 type bench struct {
 	ctx     context.Context
@@ -31,6 +37,8 @@ type bench struct {
 	started time.Time
 	check   string // the one running
 	figures []figure
+	took    []checkTime
+	judged  []format // the storage formats that storage checks judge
 
 	played string // the bag that check play replays: made by check record, or by itself
 }
@@ -53,6 +61,7 @@ func (b *bench) runCheck(c check) {
 		b.figure(false, "check ran to its end", "yes", "%s", firstLine(err.Error()))
 		fmt.Println("   " + strings.ReplaceAll(err.Error(), "\n", "\n   "))
 	}
+	b.took = append(b.took, checkTime{c.name, time.Since(begin)})
 	fmt.Printf("   (%.0f s)\n", time.Since(begin).Seconds())
 }
 
@@ -91,6 +100,11 @@ func (b *bench) report(w io.Writer) int {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.check, f.name, f.value, f.bar, verdict(f.ok))
 	}
 	_ = t.Flush() // the exit code says it too
+	fmt.Fprint(w, "\ntime:")
+	for _, c := range b.took {
+		fmt.Fprintf(w, " %s %.0f s", c.check, c.time.Seconds())
+	}
+	fmt.Fprintln(w)
 	kind := ""
 	if b.quick {
 		kind = " (quick run: shorter and fewer than the acceptance asks for)"

@@ -3,7 +3,7 @@
 // Command accept runs the acceptance checks of a large piece of work on real peers and real disks, prints each figure
 // beside its bar, and exits with 1 where one falls short:
 //
-//	go run ./interop/accept main|ros2|storage [-only record,play] [-quick] [-list]
+//	go run ./interop/accept main|ros2|storage [-only record,play] [-format mcap] [-quick] [-list]
 //
 // It needs the peers (make -C interop install peers) and, for disks and namespaces, root.
 package main
@@ -106,6 +106,7 @@ func run(args []string) int {
 	suite := groups[args[0]]
 	flags := flag.NewFlagSet("accept "+args[0], flag.ContinueOnError)
 	only := flags.String("only", "", "run these checks only, separated by commas")
+	formatNames := flags.String("format", "", "judge these storage formats only, separated by commas")
 	quick := flags.Bool("quick", false, "short runs and few repetitions: to see that everything works")
 	list := flags.Bool("list", false, "name the checks and end")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -118,6 +119,10 @@ func run(args []string) int {
 		return 0
 	}
 	checks, err := choose(suite.checks, *only)
+	var judged []format
+	if err == nil {
+		judged, err = chooseFormats(*formatNames)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -132,6 +137,7 @@ func run(args []string) int {
 		return 1
 	}
 	defer b.close()
+	b.judged = judged
 	fmt.Printf("%d processors, %s\n", runtime.NumCPU(), loadText())
 	for _, c := range checks {
 		if ctx.Err() != nil {

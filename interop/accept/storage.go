@@ -24,10 +24,31 @@ var wanted = []format{
 	{"sqlite3", "./plugins/sqlite"}, {"leveldb", "./plugins/leveldb"}, {"mcap", "./plugins/mcap"},
 }
 
-// formats are the wanted formats that are linked in; each that is missing is a failed figure.
+// chooseFormats are the wanted formats, or those of them that are named.
+func chooseFormats(names string) ([]format, error) {
+	if names == "" {
+		return wanted, nil
+	}
+	var chosen []format
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(wanted, func(f format) bool { return f.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no storage format named %q is judged", name)
+		}
+		chosen = append(chosen, wanted[i])
+	}
+	return chosen, nil
+}
+
+// judges says whether a format is one of those to be judged.
+func (b *bench) judges(name string) bool {
+	return slices.ContainsFunc(b.judged, func(f format) bool { return f.name == name })
+}
+
+// formats are the judged formats that are linked in; each that is missing is a failed figure.
 func formats(b *bench) []string {
 	var names []string
-	for _, w := range wanted {
+	for _, w := range b.judged {
 		if _, err := plugin.Lookup(w.name); err != nil {
 			b.figure(false, w.name, "there is such a format", "no")
 			continue
@@ -39,7 +60,7 @@ func formats(b *bench) []string {
 
 // checkStorageConformance runs the conformance suite of every format with the race detector.
 func checkStorageConformance(b *bench) error {
-	for _, w := range wanted {
+	for _, w := range b.judged {
 		r, err := goTest(b, w.pkg, "^(TestConformance|TestCrash|TestDamage)", "-race")
 		if err != nil {
 			b.figure(false, w.name, "every case passes with -race", "%s", firstLine(err.Error()))
@@ -53,29 +74,28 @@ func checkStorageConformance(b *bench) error {
 	return nil
 }
 
+// storageRecordings is a recording in each format.
+func storageRecordings(b *bench, what string) []recordingOf {
+	var rs []recordingOf
+	for _, name := range formats(b) {
+		rs = append(rs, recordingOf{name + ", " + what, []string{"-s", name}})
+	}
+	return rs
+}
+
 // checkStorageKill kills recordings of each format.
 func checkStorageKill(b *bench) error {
-	for _, name := range formats(b) {
-		if err := killRecordings(b, name+", SIGKILL", pick(b, 100, 4), "-s", name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return killRecordings(b, pick(b, 100, 4), storageRecordings(b, "SIGKILL")...)
 }
 
 // checkStoragePowerCut cuts the power of recordings of each format.
 func checkStoragePowerCut(b *bench) error {
-	for _, name := range formats(b) {
-		if err := cutRecordings(b, name+", power cut", pick(b, 15, 2), "-s", name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return cutRecordings(b, pick(b, 15, 2), storageRecordings(b, "power cut")...)
 }
 
 // checkOddInputs runs the tests of odd inputs: of the formats and of what reads bags.
 func checkOddInputs(b *bench) error {
-	for _, w := range append(slices.Clone(wanted), []format{{"bags", "./bag"}, {"the command", "./cmd/gobag"}}...) {
+	for _, w := range append(slices.Clone(b.judged), []format{{"bags", "./bag"}, {"the command", "./cmd/gobag"}}...) {
 		r, err := goTest(b, w.pkg, "Odd|Damage|Torn|Flip|Leftover|Truncat|Mutation|Hostile|Salvage|Fixture|ByCpp|TwoJournals")
 		if err != nil {
 			b.figure(false, w.name+", odd inputs", "tests are there and pass", "%s", firstLine(err.Error()))
