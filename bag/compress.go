@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -78,6 +79,7 @@ type filePacker struct {
 
 	mu      sync.Mutex
 	waiting []string
+	working map[string]bool
 	running int
 	wg      sync.WaitGroup
 	errs    []error
@@ -105,8 +107,15 @@ func (p *filePacker) run() {
 		}
 		name := p.waiting[0]
 		p.waiting = p.waiting[1:]
+		if p.working == nil {
+			p.working = map[string]bool{}
+		}
+		p.working[name] = true
 		p.mu.Unlock()
 		before, after, err := p.pack(name)
+		p.mu.Lock()
+		delete(p.working, name)
+		p.mu.Unlock()
 		if err != nil {
 			p.mu.Lock()
 			p.errs = append(p.errs, fmt.Errorf("compress %s: %w; the file stays as it was", name, err))
@@ -115,6 +124,17 @@ func (p *filePacker) run() {
 		}
 		p.done(name, before, after)
 	}
+}
+
+// drop says that a file will be deleted: it is not compressed any more. False while it is being compressed.
+func (p *filePacker) drop(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.working[name] {
+		return false
+	}
+	p.waiting = slices.DeleteFunc(p.waiting, func(s string) bool { return s == name })
+	return true
 }
 
 // wait returns when everything that was added is done, with all failures.

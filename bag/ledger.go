@@ -12,6 +12,10 @@ const (
 	KeyVersion    = "gobag.version"     // version of gobag that wrote the bag
 	KeyLedger     = "gobag.ledger"      // JSON of a Ledger
 	KeyClockSteps = "gobag.clock_steps" // JSON of a []ClockStep
+	KeySimJumps   = "gobag.sim_jumps"   // JSON of a []ClockStep: /clock went backwards
+	KeyOverloads  = "gobag.overloads"   // JSON of a []Overload
+	KeyRepeats    = "gobag.repeats"     // JSON of a []FileRepeats
+	KeyTrigger    = "gobag.trigger"     // of a snapshot: why it was taken
 )
 
 // Values of KeyState.
@@ -27,10 +31,46 @@ type Ledger struct {
 
 // TopicLedger counts messages of one topic.
 type TopicLedger struct {
-	Received       uint64 `json:"received"` // handed to the queue
+	Received       uint64 `json:"received"` // handed over by the transport
 	Recorded       uint64 `json:"recorded"` // written to the storage
 	Lost           Lost   `json:"lost"`
 	UnknownWriters int    `json:"unknown_writers"` // best-effort writers whose losses before the first and after the last sample seen are unknown
+
+	// Skipped came and was not to be recorded: while paused, before the first /clock, or out of the ring of snapshot
+	// mode. Received is the sum of Recorded, Skipped, Lost.Queue and Lost.Storage.
+	Skipped uint64 `json:"skipped,omitempty"`
+	Deleted uint64 `json:"deleted,omitempty"` // of Recorded: deleted again with its file (MaxBagFiles, MaxTotalSize)
+
+	// How evenly the recorded messages came, by the receive stamps. 0 where there are too few to tell.
+	Rate   float64 `json:"rate_hz,omitempty"`   // mean
+	Jitter int64   `json:"jitter_ns,omitempty"` // standard deviation of the time between two messages
+	Gap    int64   `json:"gap_ns,omitempty"`    // the longest time between two
+	GapAt  int64   `json:"gap_at_ns,omitempty"` // stamp of the message before it
+}
+
+// Overload is a time in which the queue was full and messages were dropped.
+type Overload struct {
+	From    time.Duration `json:"from_ns"` // since the start of the recording, monotonic
+	To      time.Duration `json:"to_ns"`
+	Dropped uint64        `json:"dropped"`
+	Worst   string        `json:"worst"` // the topic that lost most
+}
+
+// EncodeOverloads returns the text that custom_data carries under KeyOverloads.
+func EncodeOverloads(o []Overload) string {
+	if o == nil {
+		o = []Overload{}
+	}
+	return encodeJSON(o)
+}
+
+// ParseOverloads reads the text under KeyOverloads.
+func ParseOverloads(text string) ([]Overload, error) {
+	var o []Overload
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", KeyOverloads, err)
+	}
+	return o, nil
 }
 
 // Lost counts messages lost, by reason.

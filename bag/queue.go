@@ -15,6 +15,7 @@ type QueueOptions struct {
 	Reserve    float64        // share of MaxBytes kept for small messages; 0 = 0.10, negative = none
 	SmallLimit int            // payloads below this many bytes are small; 0 = 64 KiB
 	Priority   map[string]int // topics with a higher number give way later; default 0
+	MaxSpan    time.Duration  // between the receive stamps of the oldest and the newest message that is queued; what is later is dropped. 0 = any
 }
 
 func (o QueueOptions) withDefaults() QueueOptions {
@@ -39,6 +40,7 @@ type Entry struct {
 	Source   uint32
 	Seq      uint64
 	Order    uint64 // set by Push: ascends in the order of queueing, from 1
+	Mark     uint8  // means nothing to the queue: it is handed through
 	Data     []byte // the queue's from Push until Release
 	Cost     int    // bytes of memory that the payload holds; at least len(Data) counts. Push adds EntryCost
 	Owner    interface {
@@ -188,7 +190,7 @@ func (q *Queue) Push(e Entry) bool {
 	q.pushed++
 	t.rate.add(now, len(e.Data))
 	var evicted *node
-	if q.closed || !q.fits(&e) && !q.makeRoom(&e, now, &evicted) {
+	if q.closed || q.tooLong(&e) || !q.fits(&e) && !q.makeRoom(&e, now, &evicted) {
 		q.countDrop(&e)
 		q.mu.Unlock()
 		release(&e)
@@ -210,6 +212,11 @@ func (q *Queue) Push(e Entry) bool {
 		q.recycle(evicted)
 	}
 	return true
+}
+
+// tooLong says whether e is too far from what has waited longest.
+func (q *Queue) tooLong(e *Entry) bool {
+	return q.o.MaxSpan > 0 && q.head != nil && e.RecvTime-q.head.e.RecvTime > int64(q.o.MaxSpan)
 }
 
 func (q *Queue) isSmall(e *Entry) bool { return len(e.Data) < q.o.SmallLimit }

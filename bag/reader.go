@@ -57,9 +57,9 @@ type Reader struct {
 type Info struct {
 	StorageID      string
 	ROSDistro      string
-	Messages       uint64
-	Start          int64 // smallest RecvTime; plugin.NoStart where there is no message
-	End            int64 // largest RecvTime; 0 where there is no message
+	Messages       uint64 // without those that repeat what an earlier file holds
+	Start          int64  // smallest RecvTime; plugin.NoStart where there is no message
+	End            int64  // largest RecvTime; 0 where there is no message
 	Duration       time.Duration
 	Size           int64 // of the storages on disk, bytes
 	Topics         []TopicInfo
@@ -68,6 +68,9 @@ type Info struct {
 	CustomData     map[string]string
 	Ledger         *Ledger       // nil where the bag has none
 	ClockSteps     []ClockStep   // jumps of the wall clock while recording
+	SimJumps       []ClockStep   // /clock went backwards while recording with simulated time
+	Overloads      []Overload    // times in which messages were dropped since the queue was full
+	Repeats        []FileRepeats // latched messages repeated at the head of files; of the bag's first file they are among its messages
 	CutOff         bool          // the recording was not closed in order
 	StillRecording bool          // somebody is recording into the bag
 	Skipped        []SkippedFile // with ReaderOptions.Rebuild

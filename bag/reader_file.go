@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gobag/gobag/internal/fsx"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -32,6 +33,8 @@ type readerFile struct {
 	count uint64
 	info  *plugin.Info // nil where the file was not looked into
 
+	repeats *FileRepeats // messages that the files before hold too; nil none
+
 	mu     sync.Mutex // guards what follows
 	rd     plugin.Reader
 	drv    plugin.Driver
@@ -51,7 +54,7 @@ func (r *Reader) newFile(name, path, storageID string) (*readerFile, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	return &readerFile{r: r, name: name, path: path, storageID: storageID, size: diskSize(path)}, nil
+	return &readerFile{r: r, name: name, path: path, storageID: storageID, size: fsx.DiskSize(path)}, nil
 }
 
 // acquire opens the storage if it is not open and returns it; release must follow.

@@ -441,6 +441,19 @@ func (r *Reader) setMetadata(given *Metadata) {
 		}
 		i.ClockSteps = steps
 	}
+	if text, ok := m.CustomData[KeySimJumps]; ok {
+		jumps, err := ParseClockSteps(text)
+		if err != nil {
+			r.warnf("%v", err)
+		}
+		i.SimJumps = jumps
+	}
+	if text, ok := m.CustomData[KeyOverloads]; ok {
+		var err error
+		if i.Overloads, err = ParseOverloads(text); err != nil {
+			r.warnf("%v", err)
+		}
+	}
 	for n := range r.topics {
 		t := &r.topics[n]
 		if i.Ledger != nil {
@@ -452,6 +465,9 @@ func (r *Reader) setMetadata(given *Metadata) {
 			OfferedQoS: t.QoS, TypeHash: t.TypeHash, MessageCount: t.Count})
 	}
 	r.meta = m
+	if text, ok := m.CustomData[KeyRepeats]; ok { // last: metadata.yaml counts what the storages hold
+		r.setRepeats(text)
+	}
 }
 
 func (f *readerFile) drvName() string {

@@ -61,8 +61,9 @@ type mergeIterator struct {
 type cursor struct {
 	file  *readerFile
 	index int
-	key   int64           // stamp of the message; before the file is opened, the first that it may have
-	it    plugin.Iterator // nil before the file is opened
+	key   int64                  // stamp of the message; before the file is opened, the first that it may have
+	it    plugin.Iterator        // nil before the file is opened
+	skip  map[plugin.TopicID]int // repeats still to be left out, by topic of the bag
 	m     plugin.Message
 	buf   []byte // undone compression
 }
@@ -117,13 +118,14 @@ func (it *mergeIterator) open(c *cursor) error {
 		it.pop()
 		return fmt.Errorf("read bag %s: %s: %w", it.r.path, c.file.name, err)
 	}
+	c.skip = c.file.repeatsLeft()
 	return it.advance()
 }
 
 // advance reads the next message of heap[0] and puts the heap in order again.
 func (it *mergeIterator) advance() error {
 	c := it.heap[0]
-	err := c.it.Next(&c.m)
+	err := c.next()
 	if err == nil {
 		err = it.translate(c)
 	}
@@ -141,6 +143,20 @@ func (it *mergeIterator) advance() error {
 		return fmt.Errorf("read bag %s: %s: %w", it.r.path, c.file.name, err)
 	}
 	return nil
+}
+
+// next reads the next message of the file that repeats none of the files before.
+func (c *cursor) next() error {
+	for {
+		if err := c.it.Next(&c.m); err != nil || c.skip == nil || c.m.RecvTime != c.file.repeats.Stamp {
+			return err
+		}
+		id := c.file.toBag[c.m.Topic].id
+		if c.skip[id] == 0 {
+			return nil
+		}
+		c.skip[id]--
+	}
 }
 
 func ignoreEOF(err error) error {

@@ -27,6 +27,8 @@ type WriterOptions struct {
 	MaxBagSize     int64          // bytes at which a new file is begun; a file exceeds it by one message at most; 0 = never
 	MaxBagDuration time.Duration  // monotonic time from a file's first message after which a new file is begun; 0 = never
 	SplitByStamp   bool           // MaxBagDuration counts the messages' stamps instead, as for messages that were recorded before
+	MaxBagFiles    int            // after a split the oldest files are deleted until there are so many, the new one included; 0 = keep all
+	MaxTotalSize   int64          // after a split the oldest files are deleted until the bag has so many bytes, or one file; 0 = keep all
 	SyncInterval   time.Duration  // what a crash may cost: a message is durable this long after its Write; 0 = 1 s, negative = no syncs in the background
 	Compat         plugin.Compat  // plugin.CompatHumble writes metadata version 5 and QoS with numbers
 	ROSDistro      string
@@ -37,6 +39,9 @@ type WriterOptions struct {
 	// OnSplit is called after a split, with file names relative to the bag, by the goroutine that splits. It may call
 	// SetCustomData and Stats.
 	OnSplit func(closed, opened string)
+
+	// OnDelete is called, as OnSplit is, when a file was deleted for MaxBagFiles or MaxTotalSize, with the messages it held.
+	OnDelete func(file string, messages uint64)
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {
@@ -65,6 +70,12 @@ func (o WriterOptions) Validate() error {
 	if o.MaxBagDuration < 0 {
 		errs = append(errs, fmt.Errorf("max bag duration %v is negative", o.MaxBagDuration))
 	}
+	if o.MaxBagFiles < 0 {
+		errs = append(errs, fmt.Errorf("max bag files %d is negative", o.MaxBagFiles))
+	}
+	if o.MaxTotalSize < 0 {
+		errs = append(errs, fmt.Errorf("max total size %d is negative", o.MaxTotalSize))
+	}
 	switch o.Compat {
 	case "", plugin.CompatJazzy, plugin.CompatHumble:
 	default:
@@ -75,6 +86,9 @@ func (o WriterOptions) Validate() error {
 	}
 	id := o.withDefaults().StorageID
 	drv, err := plugin.Lookup(id)
+	if err == nil && drv.Features().ReadOnly {
+		err = fmt.Errorf("storage %s is read, not written: %w", id, plugin.ErrUnsupported)
+	}
 	if err != nil {
 		errs = append(errs, err)
 	} else if o.Compression.Mode == CompressionMessage && id == "mcap" {
@@ -138,6 +152,8 @@ type Writer struct {
 	closed    bool
 	closeErr  error
 	noSplit   time.Time // a split that failed is not tried again before this
+	atHead    bool      // the file being written was begun by a split and holds nothing yet
+	kept      int64     // bytes that Retain keeps
 	maxLen    int64
 	syncMu    sync.Mutex // held while a storage is synced or exchanged
 	customMu  sync.Mutex
@@ -147,7 +163,12 @@ type Writer struct {
 	file      *writerFile
 	size      int64          // of file, as of the last call that changed it
 	files     []FileMetadata // closed ones
+	perFile   [][]uint64     // of those, messages by topic
 	filesSize int64          // of closed ones
+	begun     int            // files so far, deleted ones included
+	repeats   []FileRepeats  // of the files that are there
+	repeated  uint64         // messages that are repeats
+	deleted   uint64         // messages that were deleted with their files
 	span      span
 	messages  uint64
 	bytes     int64
@@ -178,15 +199,20 @@ type topicState struct {
 	// Guarded by Writer.stateMu.
 	messages, lost   uint64
 	inFile           uint64 // part of messages that is in the storage being written
+	repeated         uint64 // part of messages that are repeats
+	deleted          uint64 // part of messages that were deleted with their files
 	bytes, lostBytes int64
+
+	keep retained // guarded by Writer.mu
 }
 
 // WriterStats describe a Writer at one moment.
 type WriterStats struct {
-	Messages     uint64        // written
+	Messages     uint64        // written, repeats excepted
 	Bytes        int64         // their payload
 	Lost         uint64        // refused by the storage as too large, or in a failed write
-	Files        int           // begun so far
+	Files        int           // begun so far, those that were deleted included
+	Deleted      uint64        // messages that were deleted with their files
 	File         string        // being written, relative to the bag
 	Size         int64         // of all storages on disk, pending bytes included
 	LastSync     time.Duration // time since all that was written then became durable
@@ -200,6 +226,7 @@ type TopicStats struct {
 	ID               plugin.TopicID
 	Name, Type       string
 	Messages, Lost   uint64 // as in WriterStats
+	Deleted          uint64
 	Bytes, LostBytes int64
 }
 
@@ -272,7 +299,7 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 	if w.file, err = w.openFile(ctx, 0); err != nil {
 		return nil, err
 	}
-	w.size = w.file.w.Size()
+	w.size, w.begun = w.file.w.Size(), 1
 	if err := w.publish(); err != nil {
 		return nil, err
 	}
@@ -394,10 +421,9 @@ func (w *Writer) SetCustomData(key, value string) {
 func (w *Writer) Stats() WriterStats {
 	w.stateMu.Lock()
 	defer w.stateMu.Unlock()
-	s := WriterStats{Messages: w.messages, Bytes: w.bytes, Files: len(w.files), Size: w.filesSize, LastSync: time.Since(w.syncedAt),
+	s := WriterStats{Messages: w.messages - w.repeated, Bytes: w.bytes, Files: w.begun, Deleted: w.deleted, Size: w.filesSize, LastSync: time.Since(w.syncedAt),
 		LongestWrite: w.longWrite, LongestSync: w.longSync}
 	if w.file != nil {
-		s.Files++
 		s.File = w.file.name
 		s.Size += w.size
 	}
@@ -418,7 +444,7 @@ func (w *Writer) Topics() []TopicStats {
 	for i := range w.topics {
 		t := &w.topics[i]
 		out[i] = TopicStats{ID: plugin.TopicID(i + 1), Name: t.topic.Name, Type: t.topic.Type,
-			Messages: t.messages, Lost: t.lost, Bytes: t.bytes, LostBytes: t.lostBytes}
+			Messages: t.messages - t.repeated, Lost: t.lost, Deleted: t.deleted, Bytes: t.bytes, LostBytes: t.lostBytes}
 	}
 	return out
 }

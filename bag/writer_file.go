@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,13 +70,16 @@ func (w *Writer) split() error {
 		w.stateMu.Lock()
 		w.size = size
 		w.files = append(w.files, old.metadata())
-		w.filesSize += diskSize(filepath.Join(w.dir, old.name))
+		w.perFile = append(w.perFile, w.countsInFile())
+		w.filesSize += fsx.DiskSize(filepath.Join(w.dir, old.name))
 		w.file = next
+		w.begun++
 		for i, id := range ids {
 			w.topics[i].id, w.topics[i].inFile = id, 0
 		}
 		w.written++
 		w.stateMu.Unlock()
+		w.atHead = true
 	}
 	w.syncMu.Unlock()
 	if err != nil {
@@ -85,7 +88,8 @@ func (w *Writer) split() error {
 		return w.fail(fmt.Errorf("close %s: %w", old.name, err))
 	}
 
-	if w.shrinker != nil {
+	gone := w.forgetOldest()
+	if w.shrinker != nil && !slices.ContainsFunc(gone, func(f FileMetadata) bool { return f.Path == old.name }) {
 		w.shrinker.add(old.name)
 	}
 	if err := w.publish(); err != nil {
@@ -94,12 +98,13 @@ func (w *Writer) split() error {
 	if w.o.OnSplit != nil {
 		w.o.OnSplit(old.name, next.name)
 	}
+	w.deleteFiles(gone)
 	return nil
 }
 
 // openNext opens the file after the current one and adds all topics.
 func (w *Writer) openNext() (*writerFile, []plugin.TopicID, error) {
-	next, err := w.openFile(context.Background(), len(w.files)+1)
+	next, err := w.openFile(context.Background(), w.begun)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -152,14 +157,17 @@ func (w *Writer) metadata(state string) *Metadata {
 
 	w.stateMu.Lock()
 	defer w.stateMu.Unlock()
-	m := &Metadata{Version: w.version, StorageIdentifier: w.drv.Name(), MessageCount: w.messages, CustomData: custom,
+	if len(w.repeats) > 0 {
+		custom[KeyRepeats] = encodeJSON(w.repeats)
+	}
+	m := &Metadata{Version: w.version, StorageIdentifier: w.drv.Name(), MessageCount: w.messages - w.deleted, CustomData: custom,
 		ROSDistro: w.o.ROSDistro}
 	m.CompressionMode, m.CompressionFormat = w.o.Compression.Mode, w.o.Compression.Format
 	m.Start, m.Duration = w.span.times()
 	for i := range w.topics {
 		t := &w.topics[i]
 		m.Topics = append(m.Topics, TopicMetadata{Name: t.topic.Name, Type: t.topic.Type,
-			SerializationFormat: t.topic.SerializationFormat, OfferedQoS: t.qos, TypeHash: t.topic.TypeHash, MessageCount: t.messages})
+			SerializationFormat: t.topic.SerializationFormat, OfferedQoS: t.qos, TypeHash: t.topic.TypeHash, MessageCount: t.messages - t.deleted})
 	}
 	for _, f := range w.files {
 		m.addFile(f)
@@ -271,7 +279,8 @@ func (w *Writer) Close() error {
 	}
 	w.stateMu.Lock()
 	w.files = append(w.files, w.file.metadata())
-	w.filesSize += diskSize(filepath.Join(w.dir, w.file.name))
+	w.perFile = append(w.perFile, w.countsInFile())
+	w.filesSize += fsx.DiskSize(filepath.Join(w.dir, w.file.name))
 	w.file = nil
 	w.synced, w.syncedAt = w.written, time.Now()
 	w.stateMu.Unlock()
@@ -325,17 +334,4 @@ func (w *Writer) correctTopics(m *Metadata, last plugin.Info) {
 		t := &m.Topics[i]
 		t.MessageCount = t.MessageCount - w.topics[i].inFile + held[topicKey{t.Name, t.Type}]
 	}
-}
-
-// diskSize returns the bytes of a file, or of all files below a directory; what cannot be read counts as nothing.
-func diskSize(path string) (n int64) {
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if fi, err := d.Info(); err == nil {
-				n += fi.Size()
-			}
-		}
-		return nil
-	})
-	return n
 }

@@ -37,10 +37,14 @@ func (w *Writer) Write(batch []plugin.Message) error {
 		if err := w.splitIfDue(rest[0].RecvTime); err != nil {
 			return w.loseAll(rest, err)
 		}
-		chunk := rest[:w.chunk(rest)]
-		if err := w.writeChunk(chunk); err != nil {
+		if err := w.repeatRetained(rest[0].RecvTime); err != nil {
 			return w.loseAll(rest, err)
 		}
+		chunk := rest[:w.chunk(rest)]
+		if err := w.writeChunk(chunk, false); err != nil {
+			return w.loseAll(rest, err)
+		}
+		w.retain(chunk)
 		rest = rest[len(chunk):]
 	}
 	took := time.Since(begun)
@@ -86,7 +90,8 @@ func (w *Writer) chunk(rest []plugin.Message) int {
 }
 
 // writeChunk hands messages to the storage with the topic ids of the current file.
-func (w *Writer) writeChunk(chunk []plugin.Message) error {
+// repeats says that they were written before.
+func (w *Writer) writeChunk(chunk []plugin.Message, repeats bool) error {
 	w.scratch = w.scratch[:0]
 	order := w.order
 	for i := range chunk {
@@ -111,13 +116,13 @@ func (w *Writer) writeChunk(chunk []plugin.Message) error {
 		}
 	}
 	w.order = order
-	w.count(chunk)
+	w.count(chunk, repeats)
 	clear(w.scratch) // the payloads belong to the caller
 	return nil
 }
 
 // count books a chunk that was written.
-func (w *Writer) count(chunk []plugin.Message) {
+func (w *Writer) count(chunk []plugin.Message, repeats bool) {
 	now := time.Now()
 	size := w.file.w.Size()
 	w.stateMu.Lock()
@@ -145,8 +150,13 @@ func (w *Writer) count(chunk []plugin.Message) {
 		w.span.add(m.RecvTime)
 		t.messages++
 		t.inFile++
-		t.bytes += n
 		w.messages++
+		if repeats {
+			t.repeated++
+			w.repeated++
+			continue
+		}
+		t.bytes += n
 		w.bytes += n
 	}
 	w.written++

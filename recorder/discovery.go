@@ -17,7 +17,7 @@ const (
 	settleQuiet = 500 * time.Millisecond // a graph without changes for so long has settled
 	settleLimit = 3 * time.Second        // or it never does
 	retryPeriod = time.Second            // between two attempts to subscribe to the same topic
-	cdr         = "cdr"                  // the serialization format of what a node delivers
+	cdrFormat   = "cdr"                  // the serialization format of what a node delivers
 )
 
 // discovery looks at the graph and subscribes to what is to be recorded. It belongs to one goroutine.
@@ -44,6 +44,7 @@ func (d *discovery) run(ctx context.Context) {
 	if text := d.filter.overridden(); text != "" {
 		d.r.emit(EventOther, slog.LevelWarn, "", text)
 	}
+	d.subscribeStatic()
 	if d.r.o.NoDiscovery {
 		if settle(ctx, d.graph) {
 			d.scan(d.graph.Topics())
@@ -99,7 +100,7 @@ func (d *discovery) scan(topics []ros.TopicInfo) {
 		info := &topics[i]
 		if t := d.known[info.Name]; t != nil {
 			d.follow(t, info)
-		} else if !d.done {
+		} else if !d.done && !d.r.undiscovered.Load() {
 			d.consider(info)
 		}
 	}
@@ -112,7 +113,7 @@ func (d *discovery) scan(topics []ros.TopicInfo) {
 // consider subscribes to a topic if it is to be recorded.
 func (d *discovery) consider(info *ros.TopicInfo) {
 	typ := d.chooseType(info)
-	if typ == "" {
+	if typ == "" || d.r.o.IgnoreLeaf && !slices.ContainsFunc(info.Subscriptions, remote) {
 		return
 	}
 	take, err := d.filter.takes(info.Name, typ)
@@ -150,11 +151,20 @@ func (d *discovery) chooseType(info *ros.TopicInfo) string {
 	return best
 }
 
+// subscribeStatic subscribes to the topics that need no discovery.
+func (d *discovery) subscribeStatic() {
+	for _, t := range d.r.o.StaticTopics {
+		if d.known[t.Name] == nil {
+			d.subscribe(&ros.TopicInfo{Name: t.Name}, t.Type)
+		}
+	}
+}
+
 func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
 	r := d.r
-	t := &topic{name: info.Name, typ: typ, queue: r.queue, queued: r.queue.Topic(info.Name),
+	t := &topic{name: info.Name, typ: typ, gate: &r.gate, queue: r.queue, queued: r.queue.Topic(info.Name),
 		publishers: map[ros.EndpointID]bool{}, otherTypes: map[string]bool{}}
-	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: cdr}
+	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: cdrFormat}
 	t.addPublishers(info.Publishers, d.encodeQoS)
 	t.dirty.Store(true)
 

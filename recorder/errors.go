@@ -21,6 +21,15 @@ var (
 	// is in the state a crash would leave: it opens, and what was not yet written is missing.
 	ErrGaveUp = errors.New("gave up waiting for the storage")
 
+	// ErrStalled says that for longer than Options.Watchdog messages came and nothing reached the storage.
+	ErrStalled = errors.New("the storage stood still")
+
+	// ErrNotRecording is what a command gets before the recording has begun and after its end.
+	ErrNotRecording = errors.New("not recording")
+
+	// ErrNoSnapshotMode is what TakeSnapshot returns without Options.SnapshotMode, and Split with it.
+	ErrNoSnapshotMode = errors.New("snapshot mode")
+
 	// ErrRunning says that Run was called twice.
 	ErrRunning = errors.New("recorder already ran")
 )

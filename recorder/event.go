@@ -33,6 +33,10 @@ const (
 	EventLoss                               // messages were lost; at most one a second
 	EventStorage                            // the storage stalls, recovers or fails
 	EventDiskLow                            // the disk is nearly full
+	EventPaused                             // recording pauses
+	EventResumed                            // it goes on
+	EventSnapshot                           // a snapshot was begun, finished or refused
+	EventDeleted                            // an old file or snapshot was deleted to make room
 	EventOther                              // anything else worth a line
 )
 

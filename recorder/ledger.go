@@ -98,7 +98,7 @@ func (r *Recorder) ledger() bag.Ledger {
 func (r *Recorder) finalLedger() bag.Ledger {
 	l := r.ledger()
 	for name, t := range l.Topics {
-		if done := t.Recorded + t.Lost.Queue + t.Lost.Storage; t.Received > done {
+		if done := t.Recorded + t.Skipped + t.Lost.Queue + t.Lost.Storage; t.Received > done {
 			t.Lost.Storage += t.Received - done
 			l.Topics[name] = t
 		}

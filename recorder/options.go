@@ -27,6 +27,8 @@ type Options struct {
 	Config         map[string]any
 	MaxBagSize     int64         // bytes; 0 = never split by size
 	MaxBagDuration time.Duration // 0 = never split by time
+	MaxBagFiles    int           // the oldest files are deleted; needs a split by size or time. 0 = keep all
+	MaxTotalSize   int64         // bytes on disk: the oldest files are deleted, in snapshot mode the oldest snapshots that are not protected. 0 = no limit
 	SyncInterval   time.Duration // 0 = 1 s
 	Compat         plugin.Compat
 	ROSDistro      string
@@ -52,6 +54,8 @@ type Options struct {
 	ExcludeTopicTypes  []string
 	IncludeHidden      bool          // also topics with a name part that starts with "_"
 	IncludeUnpublished bool          // also topics that have only subscribers
+	IgnoreLeaf         bool          // leave out topics that nobody else subscribes to
+	StaticTopics       []ros.Topic   // subscribed at once, with name and type, whether somebody publishes them or not
 	NoDiscovery        bool          // look at the graph once, when it has settled, and never again
 	PollingInterval    time.Duration // longest time between two looks at the graph; 0 = 100 ms
 
@@ -66,23 +70,54 @@ type Options struct {
 	Definition func(typ, hash string) (plugin.Definition, error)
 	MsgPath    []string // directories of interface definitions, in any layout of ROS 2; they must exist
 
+	// The last messages of latched topics are repeated at the head of each further file and of each snapshot, marked as
+	// repeats. A topic is latched when all its publishers offer transient local.
+	RepeatTransientLocal    map[string]int // by topic, how many; wins over RepeatAllTransientLocal, and holds for topics that are not latched too
+	RepeatAllTransientLocal int            // of every latched topic; 0 = 1, negative = none
+
+	StartPaused bool // begin paused; see Pause
+	UseSimTime  bool // stamp messages by /clock; nothing is recorded before its first message
+
+	// SnapshotMode keeps the last messages in memory and writes them when TakeSnapshot is called or a Trigger matches:
+	// each snapshot is a bag of its own in Output, which may be there already. Before the first nothing is created.
+	SnapshotMode bool
+	PostRoll     time.Duration // how long a snapshot goes on after it was asked for
+	Triggers     []Trigger
+
 	// Limits.
-	MaxCacheSize int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
-	Priority     map[string]int // topics with a higher number are dropped later when the queue is full; default 0
-	Duration     time.Duration  // stop after this time; 0 = never
-	MaxMessages  uint64         // stop when this many are recorded, exactly; 0 = never
-	MinFreeSpace int64          // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
-	StopTimeout  time.Duration  // give up waiting for the storage at the end when it made no progress for so long; 0 = 30 s
+	MaxCacheDuration time.Duration  // longest time between the oldest and the newest message in memory; in snapshot mode what a snapshot begins with at most. 0 = any
+	Watchdog         time.Duration  // messages come but nothing reaches the storage for so long: an error, once, and at the end ErrStalled; 0 = 30 s, negative = never
+	MaxCacheSize     int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
+	Priority         map[string]int // topics with a higher number are dropped later when the queue is full; default 0
+	Duration         time.Duration  // stop after this time; 0 = never
+	MaxMessages      uint64         // stop when this many are recorded, exactly; 0 = never
+	MinFreeSpace     int64          // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
+	StopTimeout      time.Duration  // give up waiting for the storage at the end when it made no progress for so long; 0 = 30 s
 
 	Now     func() int64 // wall clock, ns since the Unix epoch, watched for steps; nil = the system's
 	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
 	OnEvent func(Event)  // called by one goroutine of the recorder; the recording does not wait for it
 
+	// OnSplit is called when a file was closed and the next one begun, by names relative to the bag, and with opened ""
+	// when the bag was closed; in snapshot mode the names are those of the snapshots. It must not block.
+	OnSplit func(closed, opened string)
+
 	// FreeSpace returns the bytes left on and the size of the file system that holds path; nil = ask the system.
 	FreeSpace func(path string) (free, total int64, err error)
 }
 
+// Trigger takes a snapshot when a message of a topic matches.
+type Trigger struct {
+	Topic string
+	Text  string // for people: "/diagnostics level>=2"
+
+	// Match looks at a payload, which it must not keep. It is called by the goroutine that writes, for recorded messages.
+	// typ and definition are those of the topic; the definition's text is "" while it is not known.
+	Match func(typ string, definition plugin.Definition, payload []byte) bool
+}
+
 const (
+	defaultWatchdog    = 30 * time.Second
 	defaultPolling     = 100 * time.Millisecond
 	defaultStopTimeout = 30 * time.Second
 	reservedPrefix     = "gobag." // of custom data keys
@@ -100,6 +135,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxCacheSize == 0 {
 		o.MaxCacheSize = DefaultCacheSize()
+	}
+	if o.Watchdog == 0 {
+		o.Watchdog = defaultWatchdog
+	}
+	if o.RepeatAllTransientLocal == 0 {
+		o.RepeatAllTransientLocal = 1
 	}
 	if o.StopTimeout == 0 {
 		o.StopTimeout = defaultStopTimeout
@@ -159,11 +200,29 @@ func (o Options) Validate() error {
 	}{
 		{"polling interval", int64(o.PollingInterval)}, {"cache size", o.MaxCacheSize}, {"duration", int64(o.Duration)},
 		{"bag size", o.MaxBagSize}, {"bag duration", int64(o.MaxBagDuration)}, {"sync interval", int64(o.SyncInterval)},
-		{"stop timeout", int64(o.StopTimeout)},
+		{"stop timeout", int64(o.StopTimeout)}, {"number of bag files", int64(o.MaxBagFiles)}, {"total size", o.MaxTotalSize},
+		{"cache duration", int64(o.MaxCacheDuration)}, {"post-roll", int64(o.PostRoll)},
 	} {
 		if n.value < 0 {
 			bad("%s must not be negative", n.name)
 		}
+	}
+	if o.UseSimTime && o.NoDiscovery {
+		bad("simulated time needs discovery, to find /clock")
+	}
+	if !o.SnapshotMode && (o.PostRoll != 0 || len(o.Triggers) > 0) {
+		bad("triggers and post-roll need snapshot mode")
+	}
+	if o.SnapshotMode && (o.MaxMessages > 0 || o.MaxBagFiles > 0) {
+		bad("snapshot mode: a number of messages or files cannot be asked for")
+	}
+	for topic, n := range o.RepeatTransientLocal {
+		if n <= 0 {
+			bad("topic %s: %d messages to repeat; it must be more than 0", topic, n)
+		}
+	}
+	for _, t := range o.StaticTopics {
+		errs = append(errs, ros.ValidName(t.Name), ros.ValidType(t.Type))
 	}
 	for key := range o.CustomData {
 		if strings.HasPrefix(key, reservedPrefix) {
@@ -177,7 +236,7 @@ func (o Options) Validate() error {
 func (o Options) validateSelection() (errs []error) {
 	all := o.wholeClasses()
 	some := all != [classes]bool{} || o.Regex != ""
-	if !some && len(o.Topics)+len(o.Services)+len(o.Actions)+len(o.TopicTypes) == 0 {
+	if !some && len(o.Topics)+len(o.Services)+len(o.Actions)+len(o.TopicTypes)+len(o.StaticTopics) == 0 {
 		errs = append(errs, errors.New("nothing to record: name topics, services or actions, or ask for all, a regular expression or types"))
 	}
 	for _, x := range []struct {

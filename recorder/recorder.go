@@ -14,6 +14,7 @@ import (
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/ros"
 )
 
 // Recorder records topics into one bag. Make one with New and call Run once; the other methods may be called from any
@@ -32,6 +33,15 @@ type Recorder struct {
 	queue   *bag.Queue
 	clock   *clockWatch
 	busy    busy
+	gate    gate
+
+	clockSub     ros.Subscription // of /clock; nil without simulated time
+	simJumped    atomic.Bool      // the bag is to be told
+	undiscovered atomic.Bool      // discovery was stopped
+	stalled      atomic.Bool      // the watchdog has bitten
+	commands     commands
+	overloads    overloads
+	taken        takenSnapshots
 
 	topicsChanged atomic.Bool // a topic has something to tell the bag
 
@@ -78,6 +88,7 @@ type Result struct {
 
 	Undefined  []UndefinedType // types without a definition in the bag
 	ClockSteps []bag.ClockStep
+	Snapshots  []SnapshotBag // in snapshot mode
 }
 
 // Lost sums the messages lost, by reason.
@@ -97,6 +108,12 @@ func New(o Options) (*Recorder, error) {
 	}
 	r := &Recorder{o: o.withDefaults(), wanted: o.wanted(), stopped: make(chan struct{}), aborted: make(chan struct{}),
 		byName: map[string]*topic{}, once: map[string]bool{}, events: make(chan Event, maxEvents)}
+	r.commands.init()
+	r.gate.paused.Store(o.StartPaused)
+	if o.UseSimTime {
+		r.gate.sim = &simClock{stepped: r.simStepped}
+		r.gate.sim.now.Store(noSimTime)
+	}
 	var err error
 	if r.filter, err = newFilter(r.o); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -130,7 +147,11 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 		r.tell(allSaid)
 	}()
 	written := make(chan error, 1)
-	go func() { written <- w.run() }()
+	go func() {
+		err := w.run()
+		r.commands.close()
+		written <- err
+	}()
 	work, stopWork := context.WithCancel(ctx)
 	watching, stopWatching := context.WithCancel(context.Background())
 	var workers, watchers sync.WaitGroup
@@ -143,7 +164,13 @@ func (r *Recorder) Run(ctx context.Context) (Result, error) {
 	}()
 	watchers.Go(func() { r.watch(watching) })
 	watchers.Go(func() { r.watchClock(watching) })
+	if err := r.followClock(); err != nil {
+		r.stop(StopFailure, err)
+	}
 	r.emit(EventRecording, slog.LevelInfo, "", "Recording...")
+	if r.Paused() {
+		r.emit(EventPaused, slog.LevelInfo, "", "Paused: nothing is recorded yet.")
+	}
 
 	r.waitForEnd(ctx)
 	stopWork()
@@ -193,29 +220,66 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 		}
 	}
 	w := &writer{r: r, byQueue: map[*bag.QueueTopic]*topic{}}
-	b, err := bag.Create(ctx, r.o.Output, bag.WriterOptions{
-		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
-		MaxBagDuration: r.o.MaxBagDuration, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat, ROSDistro: r.o.ROSDistro,
-		CustomData: r.o.CustomData, Compression: r.o.Compression, Logger: r.o.Logger,
-		OnSplit: func(closed, opened string) {
-			w.storeLedger(r.ledger())
-			r.emit(EventSplit, slog.LevelInfo, "", fmt.Sprintf("split: closed %s, opened %s", closed, opened))
-		},
-	})
-	if err != nil {
-		return nil, err
+	q := bag.QueueOptions{MaxBytes: r.o.MaxCacheSize, Priority: r.o.Priority}
+	if r.o.SnapshotMode {
+		if err := w.openSnapshots(); err != nil {
+			return nil, err
+		}
+	} else {
+		b, err := bag.Create(ctx, r.o.Output, r.bagOptions(w))
+		if err != nil {
+			return nil, err
+		}
+		w.bag = b
+		r.bag.Store(b)
+		q.MaxSpan = r.o.MaxCacheDuration
 	}
-	w.bag = b
 	if drv, err := plugin.Lookup(r.o.Storage); err == nil {
 		w.maxLen = drv.Features().MaxMessageSize
 	}
 	r.start = time.Now()
 	r.busy.start = r.start
+	if r.gate.sim != nil {
+		r.gate.sim.start = r.start
+	}
 	r.clock = newClockWatch(r.o.Now, r.start)
-	r.queue = bag.NewQueue(bag.QueueOptions{MaxBytes: r.o.MaxCacheSize, Priority: r.o.Priority})
-	r.bag.Store(b)
+	r.queue = bag.NewQueue(q)
 	r.state.Store(int32(StateRecording))
 	return w, nil
+}
+
+// bagOptions describe the bag that w writes.
+func (r *Recorder) bagOptions(w *writer) bag.WriterOptions {
+	o := bag.WriterOptions{
+		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
+		MaxBagDuration: r.o.MaxBagDuration, SplitByStamp: r.o.UseSimTime, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat,
+		ROSDistro: r.o.ROSDistro, CustomData: r.o.CustomData, Compression: r.o.Compression, Logger: r.o.Logger,
+		OnSplit: func(closed, opened string) {
+			w.storeLedger(w.ledger())
+			r.emitSplit(closed, opened)
+		},
+	}
+	if r.o.SnapshotMode {
+		return o
+	}
+	o.MaxBagFiles, o.MaxTotalSize = r.o.MaxBagFiles, r.o.MaxTotalSize
+	if o.MaxTotalSize > 0 && o.MaxBagSize == 0 && o.MaxBagDuration == 0 {
+		o.MaxBagSize = max(o.MaxTotalSize/10, 1)
+		if drv, err := plugin.Lookup(r.o.Storage); err == nil {
+			o.MaxBagSize = max(o.MaxBagSize, drv.Features().MinSplitSize)
+		}
+	}
+	o.OnDelete = func(file string, messages uint64) {
+		deleted := map[string]uint64{}
+		for _, s := range w.bag.Topics() {
+			deleted[s.Name] += s.Deleted
+		}
+		for _, t := range r.allTopics() {
+			t.deleted.Store(deleted[t.name])
+		}
+		r.emit(EventDeleted, slog.LevelInfo, "", fmt.Sprintf("deleted %s with %d messages to make room", file, messages))
+	}
+	return o
 }
 
 // existing returns path or the nearest directory above it that exists.
@@ -259,6 +323,11 @@ func (r *Recorder) stop(reason StopReason, cause error) {
 
 // closeSubscriptions ends reception and takes over the transport's last counts.
 func (r *Recorder) closeSubscriptions() {
+	if r.clockSub != nil {
+		if err := r.clockSub.Close(); err != nil {
+			r.emit(EventOther, slog.LevelWarn, clockTopic, fmt.Sprintf("closing the subscription to /clock: %v", err))
+		}
+	}
 	for _, t := range r.allTopics() {
 		sub := t.subscription()
 		if sub == nil {
@@ -277,7 +346,11 @@ func (r *Recorder) waitForWriter(written <-chan error) error {
 	t := time.NewTicker(r.o.StopTimeout)
 	defer t.Stop()
 	progress := func() uint64 { // calls of the storage, and what Close compresses
-		return r.busy.calls.Load() + uint64(r.bag.Load().Stats().Compressed)
+		calls := r.busy.calls.Load()
+		if b := r.bag.Load(); b != nil {
+			calls += uint64(b.Stats().Compressed)
+		}
+		return calls
 	}
 	for last := progress(); ; {
 		select {
@@ -298,7 +371,10 @@ func (r *Recorder) waitForWriter(written <-chan error) error {
 // finish puts the result together. err is that of the writer goroutine.
 func (r *Recorder) finish(err error) (Result, error) {
 	res := Result{Output: r.o.Output, Reason: r.reason, Elapsed: time.Duration(r.ended.Load()), Ledger: r.finalLedger(),
-		Missing: r.missing(), Undefined: r.undefined(), ClockSteps: r.clock.all(), Files: r.bag.Load().Stats().Files}
+		Missing: r.missing(), Undefined: r.undefined(), ClockSteps: r.clock.all(), Snapshots: r.taken.all()}
+	if b := r.bag.Load(); b != nil && !r.o.SnapshotMode {
+		res.Files = b.Stats().Files
+	}
 	for _, t := range r.allTopics() {
 		ts := TopicSnapshot{Name: t.name, Type: t.typ, TopicLedger: res.Ledger.Topics[t.name], Bytes: t.bytes.Load()}
 		if s := res.Elapsed.Seconds(); s > 0 {
@@ -313,7 +389,14 @@ func (r *Recorder) finish(err error) (Result, error) {
 	if err == nil && len(res.Missing) > 0 {
 		err = &MissingTopicsError{res.Missing}
 	}
-	if res.Messages == 0 {
+	if r.stalled.Load() {
+		err = errors.Join(err, ErrStalled)
+	}
+	var received uint64
+	for _, t := range res.Topics {
+		received += t.Received
+	}
+	if res.Messages == 0 && !(r.o.SnapshotMode && received > 0) { // a snapshot that nobody asked for is no failure
 		err = errors.Join(err, ErrNothingRecorded)
 	}
 	if err != nil {

@@ -26,6 +26,7 @@ func (s State) String() string {
 // Snapshot is the state of a recording at one moment, for a status line.
 type Snapshot struct {
 	State   State
+	Paused  bool
 	Elapsed time.Duration // since the bag was opened
 	File    string        // being written, relative to the bag
 	Files   int           // begun so far
@@ -43,6 +44,8 @@ type Snapshot struct {
 	Stalled   time.Duration // how long the storage has not answered; 0 when it does
 
 	ClockSteps int
+	Taken      int             // snapshots finished
+	Healthy    bool            // the storage takes what comes (see Options.Watchdog)
 	Topics     []TopicSnapshot // by name
 	Missing    []Wanted        // what was named and has not appeared
 }
@@ -78,6 +81,7 @@ func (r *Recorder) Snapshot() Snapshot {
 		s.File, s.Files, s.DiskBytes = st.File, st.Files, st.Size
 	}
 	s.ClockSteps = r.clock.total()
+	s.Paused, s.Taken, s.Healthy = r.Paused(), len(r.taken.all()), !r.stalled.Load()
 	for _, t := range r.allTopics() {
 		ts := TopicSnapshot{Name: t.name, Type: t.typ, TopicLedger: t.counts(), Bytes: t.bytes.Load(), Writers: t.wire.matched()}
 		ts.Rate, ts.ByteRate = t.rates.load()

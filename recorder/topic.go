@@ -27,6 +27,7 @@ type topic struct {
 	name, typ string
 	queue     *bag.Queue
 	queued    *bag.QueueTopic
+	gate      *gate
 
 	received atomic.Uint64 // by the handler
 	sources  sources
@@ -36,8 +37,14 @@ type topic struct {
 	bytes    atomic.Uint64 // payload bytes recorded
 	refused  atomic.Uint64 // lost at the storage
 	surplus  atomic.Uint64 // came after the last message that was asked for: neither recorded nor lost
+	skipped  atomic.Uint64 // not to be recorded: see gate, and what left the ring of snapshot mode
+	deleted  atomic.Uint64 // recorded and deleted again with their file
+	flow     flow
 	id       plugin.TopicID
 	stored   int // sources that the bag knows
+	depth    int // messages that the bag was told to repeat
+	keep     kept
+	before   bag.TopicLedger // counts when the snapshot being written was begun
 
 	wire  wireStats
 	rates rates
@@ -51,6 +58,7 @@ type topic struct {
 	otherTypes  map[string]bool // publishers' types that are not recorded, warned about
 	otherHashes bool            // publishers disagree about the type hash, warned about
 	defined     bool            // desc has the definition
+	volatile    bool            // a publisher was seen that is not transient local
 
 	lookup         *lookup // where the definition is to come from; of the definer, with definer.mu
 	publishersSeen int     // when that was last looked at; of discovery's goroutine
@@ -63,9 +71,11 @@ func (t *topic) handle(s ros.Sample) {
 	if cost <= 0 {
 		cost = len(s.Data) + entryOverhead
 	}
+	mark, stamp := t.gate.pass(s.RecvTime)
 	t.queue.Push(bag.Entry{
 		Topic:    t.queued,
-		RecvTime: s.RecvTime,
+		Mark:     mark,
+		RecvTime: stamp,
 		SendTime: s.SourceTime,
 		Source:   t.sources.number(s.Writer),
 		Seq:      s.Seq,
@@ -81,10 +91,13 @@ func (t *topic) counts() bag.TopicLedger {
 	var l bag.TopicLedger
 	l.Recorded = t.recorded.Load()
 	l.Lost.Storage = t.refused.Load()
+	l.Skipped = t.skipped.Load()
+	l.Deleted = t.deleted.Load()
 	l.Lost.Queue = t.queued.Dropped()
 	surplus := t.surplus.Load()
 	l.Received = t.received.Load() - surplus
 	l.Lost.Wire, l.UnknownWriters = t.wire.lost()
+	t.flow.fill(&l)
 	return l
 }
 
@@ -117,6 +130,20 @@ func (t *topic) setDefinition(hash string, def plugin.Definition) bool {
 	return true
 }
 
+// latched says whether all publishers that were seen are transient local.
+func (t *topic) latched() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.volatile && len(t.profiles) > 0
+}
+
+// definition returns what is known of the type's definition.
+func (t *topic) definition() plugin.Definition {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.desc.Definition
+}
+
 func (t *topic) hasDefinition() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,6 +173,9 @@ func (t *topic) addPublishers(ps []ros.Endpoint, encode func([]bag.QoSProfile) s
 		}
 		if len(t.publishers) < maxSources {
 			t.publishers[p.ID] = true
+		}
+		if p.QoS.Durability != ros.TransientLocal {
+			t.volatile = true
 		}
 		q := profile(p.QoS)
 		if len(t.profiles) < maxProfiles && (len(t.profiles) < maxProfiles/2 || !slices.Contains(t.profiles, q)) {

@@ -54,7 +54,7 @@ func TestSources(t *testing.T) {
 func TestHandleAllocatesNothing(t *testing.T) {
 	q := bag.NewQueue(bag.QueueOptions{MaxBytes: 1 << 20})
 	q.Close() // what is pushed is released at once
-	tp := &topic{queue: q, queued: q.Topic("/a")}
+	tp := &topic{gate: &gate{}, queue: q, queued: q.Topic("/a")}
 	o := new(countingOwner)
 	data := make([]byte, 100)
 	i := 0
@@ -76,7 +76,7 @@ func (o *countingOwner) Release([]byte) { o.n++ }
 
 func TestProfilesAreBounded(t *testing.T) {
 	encode := func(ps []bag.QoSProfile) string { return bag.EncodeQoS(ps, true) }
-	tp := &topic{typ: str, publishers: map[ros.EndpointID]bool{}}
+	tp := &topic{gate: &gate{}, typ: str, publishers: map[ros.EndpointID]bool{}}
 	for i := range 1000 {
 		tp.addPublishers([]ros.Endpoint{{ID: endpoint(i + 1), Topic: ros.Topic{Type: str}, QoS: ros.DefaultQoS()}}, encode)
 	}

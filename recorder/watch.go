@@ -25,6 +25,7 @@ func (r *Recorder) watch(ctx context.Context) {
 	last := r.start
 	var lost lossReport
 	missingSaid, stalled := false, false
+	var dog watchdog
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,6 +41,40 @@ func (r *Recorder) watch(ctx context.Context) {
 			r.reportMissing()
 		}
 		stalled = r.reportStall(stalled)
+		dog.look(r, now)
+	}
+}
+
+// watchdog notices that messages come and nothing of them goes anywhere.
+type watchdog struct {
+	done  uint64    // messages that the writer goroutine was through with, at the last look that found progress
+	since time.Time // of that look
+	bit   bool
+}
+
+func (d *watchdog) look(r *Recorder, now time.Time) {
+	var received, done uint64
+	for _, t := range r.allTopics() {
+		c := t.counts()
+		received += c.Received
+		done += c.Recorded + c.Skipped + c.Lost.Storage
+	}
+	if r.o.SnapshotMode && r.bag.Load() == nil { // nothing is being written
+		done = received
+	}
+	waiting := r.queue.Stats().Len > 0 || r.busy.time() > 0
+	if done != d.done || !waiting || d.since.IsZero() {
+		if d.bit {
+			d.bit = false
+			r.emit(EventStorage, slog.LevelInfo, "", "messages reach the storage again")
+		}
+		d.done, d.since = done, now
+		return
+	}
+	if r.o.Watchdog > 0 && !d.bit && now.Sub(d.since) >= r.o.Watchdog {
+		d.bit = true
+		r.stalled.Store(true)
+		r.emit(EventStorage, slog.LevelError, "", fmt.Sprintf("messages come but nothing has reached the storage for %s; what does not fit into memory is lost and counted", seconds(now.Sub(d.since))))
 	}
 }
 
@@ -96,6 +131,7 @@ func (l *lossReport) report(r *Recorder) {
 			worst, most = t.name, n
 		}
 	}
+	r.overloads.note(time.Since(r.start), queue-l.queue, worst)
 	if queue > l.queue {
 		r.emit(EventLoss, slog.LevelWarn, worst, fmt.Sprintf(
 			"%d messages dropped, since the storage is slower than the messages come; %d so far, most on topic '%s'", queue-l.queue, queue, worst))
@@ -164,7 +200,9 @@ func (r *Recorder) lookAtClock() {
 	if !stepped {
 		return
 	}
-	r.bag.Load().SetCustomData(bag.KeyClockSteps, bag.EncodeClockSteps(r.clock.all()))
+	if b := r.bag.Load(); b != nil {
+		b.SetCustomData(bag.KeyClockSteps, bag.EncodeClockSteps(r.clock.all()))
+	}
 	r.emit(EventClockStep, slog.LevelWarn, "", fmt.Sprintf("the wall clock was set from %s to %s (%+.3f s)",
 		wallText(step.Before), wallText(step.After), float64(step.After-step.Before)/1e9))
 }

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +21,10 @@ const (
 // writer is the goroutine that owns the bag: it alone adds topics, writes and closes.
 type writer struct {
 	r      *Recorder
-	bag    *bag.Writer
-	maxLen int64 // the largest message the storage takes; 0 = any
+	bag    *bag.Writer // nil in snapshot mode while none is written
+	maxLen int64       // the largest message the storage takes; 0 = any
+	held   bool        // topics keep messages that are to be recorded first of all
+	snap   *snapshots  // nil unless in snapshot mode
 
 	byQueue map[*bag.QueueTopic]*topic
 	msgs    []plugin.Message // scratch
@@ -42,21 +43,27 @@ func (w *writer) run() error {
 	w.topics = make([]*topic, 0, chunkSize)
 	w.nextLedger = time.Now()
 	var entries []bag.Entry
-	ctx, cancel := context.WithTimeout(context.Background(), writerTick)
+	ctx, cancel := w.r.commands.context()
 	for {
 		if ctx.Err() != nil {
 			w.tick()
 			cancel()
-			ctx, cancel = context.WithTimeout(context.Background(), writerTick)
+			ctx, cancel = w.r.commands.context()
 		}
+		w.r.commands.run(w)
 		var err error
 		entries, err = w.r.queue.Take(ctx, entries[:0])
 		for rest := entries; len(rest) > 0; {
 			chunk := rest[:chunkLen(rest)]
 			rest = rest[len(chunk):]
+			if w.snap != nil && w.bag == nil {
+				w.hold(chunk)
+				continue
+			}
 			w.write(chunk)
 			w.r.queue.Done(chunk)
 		}
+		w.endSnapshot(false)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -78,7 +85,7 @@ func chunkLen(entries []bag.Entry) int {
 
 // tick does what is due from time to time: topics that were found or changed and have no new message, the ledger.
 func (w *writer) tick() {
-	if w.failed != nil {
+	if w.failed != nil || w.bag == nil {
 		return
 	}
 	if w.r.topicsChanged.Swap(false) {
@@ -93,7 +100,7 @@ func (w *writer) tick() {
 	}
 	if now := time.Now(); !now.Before(w.nextLedger) {
 		w.nextLedger = now.Add(ledgerPeriod)
-		w.storeLedger(w.r.ledger())
+		w.storeLedger(w.ledger())
 	}
 }
 
@@ -105,6 +112,9 @@ func (w *writer) write(chunk []bag.Entry) {
 		e := &chunk[i]
 		t := w.topic(e.Topic)
 		switch {
+		case e.Mark == markSkip:
+			w.skip(t, e)
+			continue
 		case w.full():
 			t.surplus.Add(1)
 			continue
@@ -123,11 +133,55 @@ func (w *writer) write(chunk []bag.Entry) {
 				continue
 			}
 		}
+		if w.held {
+			w.flushHeld(e.RecvTime)
+		}
 		w.msgs = append(w.msgs, plugin.Message{Topic: t.id, RecvTime: e.RecvTime, SendTime: e.SendTime, Source: e.Source,
 			Seq: e.Seq, Order: e.Order, Data: e.Data})
 		w.topics = append(w.topics, t)
+		if w.snap != nil {
+			w.watchFor(t, e)
+			if depth := w.r.repeatDepth(t); depth > 0 {
+				t.keep.add(e, depth)
+			}
+		}
 	}
 	w.flush()
+}
+
+// skip counts a message that is not to be recorded. Those of latched topics are kept for when recording goes on.
+func (w *writer) skip(t *topic, e *bag.Entry) {
+	t.skipped.Add(1)
+	if depth := w.r.repeatDepth(t); depth > 0 {
+		t.keep.add(e, depth)
+		w.held = w.snap == nil
+	}
+}
+
+// flushHeld records what latched topics published while the recording paused, with stamps just before the given one.
+func (w *writer) flushHeld(stamp int64) {
+	w.held = false
+	w.flush()
+	w.msgs, w.topics = w.msgs[:0], w.topics[:0]
+	for _, t := range w.r.allTopics() {
+		if len(t.keep.last) == 0 {
+			continue
+		}
+		if t.id == 0 {
+			if err := w.addTopic(t); err != nil {
+				w.fail(err)
+				return
+			}
+		}
+		for _, m := range t.keep.last {
+			m.Topic, m.RecvTime = t.id, stamp-1
+			w.msgs, w.topics = append(w.msgs, m), append(w.topics, t)
+			t.skipped.Add(^uint64(0)) // recorded, or refused, after all
+		}
+		t.keep.clear()
+	}
+	w.flush()
+	w.msgs, w.topics = w.msgs[:0], w.topics[:0]
 }
 
 // full says that as many messages are recorded, or about to be, as were asked for.
@@ -157,6 +211,7 @@ func (w *writer) flush() {
 		if i < written {
 			t.recorded.Add(1)
 			t.bytes.Add(uint64(len(w.msgs[i].Data)))
+			t.flow.add(w.msgs[i].RecvTime)
 		} else {
 			t.refused.Add(1)
 		}
@@ -193,6 +248,10 @@ func (w *writer) addTopic(t *topic) error {
 		return err
 	}
 	t.id, t.stored = id, len(d.Sources)
+	if depth := w.r.repeatDepth(t); depth != t.depth {
+		t.depth = depth
+		return w.bag.Retain(id, depth)
+	}
 	return nil
 }
 
@@ -203,8 +262,20 @@ func (w *writer) fail(err error) {
 	w.r.stop(StopFailure, w.r.diskError(err))
 }
 
+// ledger is what the bag being written is to say.
+func (w *writer) ledger() bag.Ledger {
+	if w.snap != nil {
+		return w.snapshotLedger()
+	}
+	return w.r.ledger()
+}
+
 // storeLedger puts the ledger into the bag's custom data.
 func (w *writer) storeLedger(l bag.Ledger) {
+	w.bag.SetCustomData(bag.KeyOverloads, bag.EncodeOverloads(w.r.overloads.list()))
+	if w.r.simJumped.Swap(false) {
+		w.bag.SetCustomData(bag.KeySimJumps, bag.EncodeClockSteps(w.r.gate.sim.all()))
+	}
 	if text := l.Encode(); text != w.ledgerText {
 		w.ledgerText = text
 		w.bag.SetCustomData(bag.KeyLedger, text)
@@ -213,6 +284,9 @@ func (w *writer) storeLedger(l bag.Ledger) {
 
 // close stores the last state and closes the bag.
 func (w *writer) close() error {
+	if w.snap != nil {
+		return w.closeSnapshots()
+	}
 	w.r.busy.begin()
 	defer w.r.busy.end()
 	if w.failed == nil { // topics found at the last moment
@@ -221,7 +295,9 @@ func (w *writer) close() error {
 		w.tick()
 	}
 	w.storeLedger(w.r.finalLedger())
+	last := w.bag.Stats().File
 	err := w.bag.Close()
+	w.r.emitSplit(last, "")
 	if w.failed != nil {
 		return nil // reported already; Close repeats it
 	}
