@@ -419,7 +419,7 @@ func (w *walker) wide(o *op, pos int) int {
 		case utf16.IsSurrogate(r):
 			second := rune(0)
 			if pos+4 < end {
-				second = rune(binary.LittleEndian.Uint32(w.body[pos+4:]) & 0x7fffffff)
+				second = rune(min(binary.LittleEndian.Uint32(w.body[pos+4:]), utf8.MaxRune))
 			}
 			if r = utf16.DecodeRune(r, second); r == utf8.RuneError {
 				w.odd(BadUTF16, pos)
