@@ -250,39 +250,6 @@ func (a *assembler) list(o *op) {
 	}
 }
 
-// numbers writes the next n numbers of a column.
-func (a *assembler) numbers(kind Kind, col, n int) {
-	v, i := &a.b.Cols[col], a.next(col, n)
-	switch kind {
-	case Bool:
-		a.dst = append(a.dst, v.U8[i:i+n]...)
-	case Int8, UInt8:
-		for _, x := range v.I32[i : i+n] {
-			a.dst = append(a.dst, byte(x))
-		}
-	case Int16, UInt16:
-		for _, x := range v.I32[i : i+n] {
-			a.dst = binary.LittleEndian.AppendUint16(a.dst, uint16(x))
-		}
-	case Int32, UInt32:
-		for _, x := range v.I32[i : i+n] {
-			a.dst = binary.LittleEndian.AppendUint32(a.dst, uint32(x))
-		}
-	case Int64, UInt64:
-		for _, x := range v.I64[i : i+n] {
-			a.dst = binary.LittleEndian.AppendUint64(a.dst, uint64(x))
-		}
-	case Float32:
-		for _, x := range v.F32[i : i+n] {
-			a.dst = binary.LittleEndian.AppendUint32(a.dst, math.Float32bits(x))
-		}
-	case Float64:
-		for _, x := range v.F64[i : i+n] {
-			a.dst = binary.LittleEndian.AppendUint64(a.dst, math.Float64bits(x))
-		}
-	}
-}
-
 // wide writes a wide string: the number of UTF-16 units, then 4 bytes for each.
 func (a *assembler) wide(s []byte) {
 	a.u32(0)

@@ -2,7 +2,6 @@ package shred
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -184,7 +183,7 @@ func (w *walker) run(ops []op, pos int) int {
 			if end > len(w.body) {
 				return w.stop(Short, len(w.body))
 			}
-			w.numbers(o, w.b.Cols[o.col:o.col+o.n], pos, 1)
+			w.row(o.kind, w.b.Cols[o.col:o.col+o.n], w.body[pos:end], pos)
 			pos = end
 		case opNumbers:
 			pos = w.numberList(o, pos)
@@ -235,59 +234,6 @@ func (w *walker) run(ops []op, pos int) int {
 	return pos
 }
 
-// numbers adds n numbers to each of cols: with one column they follow each other, else n is 1.
-func (w *walker) numbers(o *op, cols []Values, pos, n int) {
-	s := w.body[pos : pos+o.size*len(cols)*n]
-	for i := range cols {
-		v, s := &cols[i], s[i*o.size:]
-		if len(cols) == 1 {
-			s = s[:n*o.size]
-		}
-		switch o.kind {
-		case Bool:
-			for j, c := range s[:n] {
-				if c > 1 {
-					w.odd(BadBool, pos+i+j)
-					c = 1
-				}
-				v.U8 = append(v.U8, c)
-			}
-		case Int8:
-			for _, c := range s[:n] {
-				v.I32 = append(v.I32, int32(int8(c)))
-			}
-		case UInt8:
-			for _, c := range s[:n] {
-				v.I32 = append(v.I32, int32(c))
-			}
-		case Int16:
-			for j := range n {
-				v.I32 = append(v.I32, int32(int16(binary.LittleEndian.Uint16(s[2*j:]))))
-			}
-		case UInt16:
-			for j := range n {
-				v.I32 = append(v.I32, int32(binary.LittleEndian.Uint16(s[2*j:])))
-			}
-		case Int32, UInt32:
-			for j := range n {
-				v.I32 = append(v.I32, int32(binary.LittleEndian.Uint32(s[4*j:])))
-			}
-		case Int64, UInt64:
-			for j := range n {
-				v.I64 = append(v.I64, int64(binary.LittleEndian.Uint64(s[8*j:])))
-			}
-		case Float32:
-			for j := range n {
-				v.F32 = append(v.F32, math.Float32frombits(binary.LittleEndian.Uint32(s[4*j:])))
-			}
-		case Float64:
-			for j := range n {
-				v.F64 = append(v.F64, math.Float64frombits(binary.LittleEndian.Uint64(s[8*j:])))
-			}
-		}
-	}
-}
-
 // numberList walks a sequence or array of numbers.
 func (w *walker) numberList(o *op, pos int) int {
 	n := o.n
@@ -313,8 +259,9 @@ func (w *walker) numberList(o *op, pos int) int {
 	if n > (len(w.body)-pos)/o.size {
 		return w.stop(Short, pos)
 	}
-	w.numbers(o, w.b.Cols[o.col:o.col+1], pos, n)
-	return pos + n*o.size
+	end := pos + n*o.size
+	w.many(o.kind, &w.b.Cols[o.col], w.body[pos:end], pos)
+	return end
 }
 
 func (w *walker) count(list int, n uint32) {
