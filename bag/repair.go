@@ -178,7 +178,7 @@ func (p *repair) driver(name, path string) (plugin.Driver, error) {
 func (p *repair) create(out string, names []string) error {
 	o := p.o.Writer
 	if o.StorageID == "" {
-		if d, err := p.driver(names[0], filepath.Join(p.dir, names[0])); err == nil {
+		if d, err := p.driver(names[0], filepath.Join(p.dir, names[0])); err == nil && !d.Features().ReadOnly {
 			o.StorageID = d.Name()
 		}
 	}

@@ -29,6 +29,9 @@ func BlobTargets(presets []string) []StorageTarget {
 		ts = append(ts, StorageTarget{Name: targetFilesRaw})
 	}
 	for _, d := range plugin.Drivers() {
+		if d.Features().ReadOnly {
+			continue
+		}
 		for _, p := range presets {
 			ts = append(ts, StorageTarget{d.Name(), p})
 		}

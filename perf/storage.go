@@ -86,6 +86,9 @@ func PeerTargets() []StorageTarget {
 func DefaultStorageTargets(presets []string) []StorageTarget {
 	ts := []StorageTarget{{targetNull, ""}, {targetFile, ""}}
 	for _, d := range plugin.Drivers() {
+		if d.Features().ReadOnly {
+			continue
+		}
 		for _, p := range presets {
 			ts = append(ts, StorageTarget{d.Name(), p})
 		}

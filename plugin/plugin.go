@@ -26,7 +26,7 @@ type Topic struct {
 	Type                string  // "sensor_msgs/msg/Image"
 	SerializationFormat string  // "cdr"
 	OfferedQoS          string  // YAML list of the publishers' profiles, as rosbag2 writes it; "" unknown
-	TypeHash            string  // "RIHS01_…"; "" unknown
+	TypeHash            string  // "RIHS01_…", of ROS 1 the md5sum; "" unknown
 	Definition          Definition
 	Sources             []string // writers of the topic: Message.Source is the index + 1
 }
@@ -83,6 +83,7 @@ type Features struct {
 	Definitions    bool  // Topic.Definition survives
 	Reverse        bool  // Query.Reverse is supported
 	Directory      bool  // a storage is a directory, not a file
+	ReadOnly       bool  // Create is ErrUnsupported
 	MinSplitSize   int64 // the smallest sensible split size, bytes
 	MaxMessageSize int64 // largest Message.Data, bytes; 0 = no limit. Callers sort larger ones out before Write
 	Buffers        int64 // memory the format needs beside the queue, bytes

@@ -36,6 +36,9 @@ func listStorage(a *app, verbose bool) error {
 		f := d.Features()
 		fmt.Fprintf(&b, "  extension:      %s\n", d.Extension())
 		fmt.Fprintf(&b, "  keeps:          %s\n", strings.Join(abilities(f), ", "))
+		if f.ReadOnly {
+			b.WriteString("  read only:      info, convert and play read it; nothing writes it\n")
+		}
 		if f.MinSplitSize > 0 {
 			fmt.Fprintf(&b, "  smallest split: %d bytes\n", f.MinSplitSize)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	_ "github.com/gobag/gobag/plugins/all" // every storage format
+	_ "github.com/gobag/gobag/rosbag1"     // bags of ROS 1, to be read
 )
 
 func main() {

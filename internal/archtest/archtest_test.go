@@ -38,6 +38,7 @@ var table = map[string]rule{
 	"cdr":       {},
 	"msg":       {own: []string{"cdr"}},
 	"msg/shred": {own: []string{"msg", "cdr"}, test: []string{"plugin", "bag", "plugins/..."}},
+	"rosbag1":   {own: []string{"plugin"}},
 	"rtps/wire": {own: []string{"cdr"}},
 	"rtps": {own: []string{"rtps/wire", "cdr"}, third: []string{"golang.org/x/net", "golang.org/x/sys"},
 		test: []string{"internal/netsim"}},

@@ -33,7 +33,7 @@ func (d *description) readTopics(c *conn) error {
 			return nil
 		}
 		t.ID = plugin.TopicID(len(d.info.Topics) + 1)
-		if strings.Count(t.Type, "/") == 1 {
+		if strings.Count(t.Type, "/") == 1 && t.SerializationFormat != "ros1" { // ROS 1 names its types so
 			d.warn("topic %q: type %q has the two-part form of early ROS 2", t.Name, t.Type)
 		}
 		ids[named{t.Name, t.Type}] = t.ID
