@@ -20,6 +20,8 @@ type Program struct {
 	lists []List
 	ops   [2][]op // for XCDR1 and XCDR2
 	root  node
+	keep  []bool // by column: whether it is stored; nil all
+	keepL []bool // the same by list
 }
 
 // Compile makes the program of a described type. Types with a wchar or long double, which are in .idl files only, with
@@ -43,7 +45,7 @@ func CompileWith(d *msg.Description, o Options) (*Program, error) {
 		return nil, fmt.Errorf("compile %s: %w", d.Type.Name, err)
 	}
 	for v := range c.p.ops {
-		c.p.ops[v] = emit(nil, c.p.root.body, v == 1)
+		c.p.ops[v] = emitter{xcdr2: v == 1}.emit(nil, c.p.root.body)
 	}
 	return c.p, nil
 }
@@ -169,99 +171,3 @@ func stampKind(m *msg.Message) Kind {
 }
 
 func joined(path []string) string { return (&Column{Path: path}).Name() }
-
-type opcode uint8
-
-const (
-	opNumber     opcode = iota // nodes only
-	opStruct                   // nodes only
-	opRun                      // numbers of one kind, one in each of cols
-	opNumbers                  // a list of numbers
-	opBytes                    // a sequence of bytes
-	opFixedBytes               // n bytes
-	opString
-	opWString
-	opTime
-	opList // a list of anything else
-)
-
-// op is one step of a walk.
-type op struct {
-	code  opcode
-	kind  Kind
-	align int  // mask: alignment less 1
-	size  int  // bytes of a number
-	delim bool // XCDR2: the collection has its length in bytes before it
-	col   int
-	n     int // opRun: columns; fixed array: elements
-	list  int
-	min   int // opList: bytes that an element takes at least
-	body  []op
-}
-
-// emit appends the ops of nodes, structs taken apart, runs of numbers of a kind fused.
-func emit(ops []op, nodes []node, xcdr2 bool) []op {
-	largest := 8
-	if xcdr2 {
-		largest = 4
-	}
-	for i := range nodes {
-		n := &nodes[i]
-		o := op{code: n.code, kind: n.kind, col: n.col, n: n.n, list: n.list, align: 3}
-		switch n.code {
-		case opStruct:
-			ops = emit(ops, n.body, xcdr2)
-			continue
-		case opNumber:
-			if k := len(ops) - 1; k >= 0 && ops[k].code == opRun && ops[k].kind == n.kind && ops[k].col+ops[k].n == n.col {
-				ops[k].n++
-				continue
-			}
-			o.code, o.n = opRun, 1
-			o.size = int(wireSize[n.kind])
-			o.align = min(o.size, largest) - 1
-		case opNumbers:
-			o.size = int(wireSize[n.kind])
-			o.align = min(o.size, largest) - 1
-		case opFixedBytes:
-			o.align = 0
-		case opList:
-			o.delim = xcdr2
-			o.body = emit(nil, n.body, xcdr2)
-			o.min = minSize(n.body)
-		}
-		ops = append(ops, o)
-	}
-	return ops
-}
-
-// huge stands for sizes that no payload has.
-const huge = 1 << 40
-
-// minSize is the number of bytes that nodes take at least, padding left out.
-func minSize(nodes []node) int {
-	sum := 0
-	for i := range nodes {
-		n := &nodes[i]
-		switch n.code {
-		case opNumber:
-			sum += int(wireSize[n.kind])
-		case opStruct:
-			sum += minSize(n.body)
-		case opFixedBytes:
-			sum += n.n
-		case opTime:
-			sum += 8
-		case opNumbers, opList:
-			if n.n == 0 {
-				sum += 4
-			} else { // n.n is below 1<<32: no overflow
-				sum += n.n * min(minSize(n.body), huge/n.n+1)
-			}
-		default:
-			sum += 4
-		}
-		sum = min(sum, huge)
-	}
-	return sum
-}

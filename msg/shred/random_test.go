@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"unicode/utf8"
 
@@ -198,6 +199,7 @@ func TestRandom(t *testing.T) {
 		if err := p.Check(b); err != nil {
 			t.Fatalf("seed %d round %d: %v", seed, round, err)
 		}
+		checkSelected(t, r, p, b, want)
 		c, v := p.NewCursor(), p.NewCursor()
 		for i := range want {
 			got, err := p.Assemble(nil, b, c)
@@ -212,6 +214,46 @@ func TestRandom(t *testing.T) {
 	t.Logf("%d taken, %d refused", taken, refused)
 	if refused < taken/10 {
 		t.Errorf("seed %d: %d taken, only %d refused", seed, taken, refused)
+	}
+}
+
+// checkSelected: a program that stores some columns stores the same in them.
+func checkSelected(t *testing.T, r *rand.Rand, p *Program, b *Batch, payloads [][]byte) {
+	t.Helper()
+	keep := make([]bool, len(p.cols))
+	for i := range keep {
+		keep[i] = r.IntN(3) == 0
+	}
+	q := p.Select(keep)
+	some := q.NewBatch()
+	for _, payload := range payloads {
+		if err := q.Append(some, payload[:len(payload)/2]); err == nil && p.Append(p.NewBatch(), payload[:len(payload)/2]) != nil {
+			t.Fatalf("half of a payload was taken: %x", payload)
+		}
+		some.Reset()
+	}
+	for _, payload := range payloads {
+		if err := q.Append(some, payload); err != nil {
+			t.Fatal(err)
+		}
+		rows := some.Rows()
+		if q.Append(some, payload[:len(payload)-1-some.Forms[rows-1].Tail()]) == nil {
+			t.Fatal("a payload cut short was taken")
+		}
+	}
+	for i, kept := range keep {
+		if kept && !reflect.DeepEqual(some.Cols[i], b.Cols[i]) && fmt.Sprint(some.Cols[i]) != fmt.Sprint(b.Cols[i]) {
+			t.Fatalf("column %s: %v, want %v", p.cols[i].Name(), some.Cols[i], b.Cols[i])
+		}
+		if kept && p.cols[i].List >= 0 {
+			l := p.cols[i].List
+			if fmt.Sprint(some.Counts[l]) != fmt.Sprint(b.Counts[l]) || some.Elements(l) != b.Elements(l) {
+				t.Fatalf("list %s: %v, want %v", p.lists[l].Name(), some.Counts[l], b.Counts[l])
+			}
+		}
+		if !kept && some.Cols[i].Len(&p.cols[i]) != 0 {
+			t.Fatalf("column %s is stored", p.cols[i].Name())
+		}
 	}
 }
 

@@ -54,7 +54,13 @@ func (s *swapper) run(ops []op, pos int) int {
 		switch o.code {
 		case opRun:
 			pos = s.reverse((pos+o.align)&^o.align, o.size, n)
-		case opNumbers:
+		case opSkip:
+			pos = (pos + o.align) &^ o.align
+			if o.size > len(s.body)-pos {
+				return -1
+			}
+			pos += o.size
+		case opNumbers, opSkipNumbers:
 			if n == 0 {
 				if n, pos = s.length(pos); n == 0 || pos < 0 {
 					break

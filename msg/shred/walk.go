@@ -108,11 +108,14 @@ func (p *Program) rollback(b *Batch) {
 		return b.elems[parent]
 	}
 	for i := range p.lists {
-		if l := &p.lists[i]; l.Fixed == 0 {
+		if l := &p.lists[i]; p.counts(i) {
 			b.Counts[i] = b.Counts[i][:occurrences(l.Parent)]
 		}
 	}
 	for i := range p.cols {
+		if !p.stores(i) {
+			continue
+		}
 		b.Cols[i].truncate(&p.cols[i], occurrences(p.cols[i].List))
 	}
 }
@@ -226,6 +229,13 @@ func (w *walker) run(ops []op, pos int) int {
 			v.I64 = append(v.I64, int64(int32(sec))*1e9+int64(ns))
 		case opList:
 			pos = w.list(o, pos)
+		case opSkip:
+			if pos = (pos + o.align) &^ o.align; o.size > len(w.body)-pos {
+				return w.stop(Short, len(w.body))
+			}
+			pos += o.size
+		case opSkipNumbers:
+			pos = w.skip(o, pos)
 		}
 		if pos < 0 {
 			return pos
@@ -264,6 +274,22 @@ func (w *walker) numberList(o *op, pos int) int {
 	return end
 }
 
+// skip walks over a sequence or array of numbers.
+func (w *walker) skip(o *op, pos int) int {
+	n := o.n
+	if n == 0 {
+		count, next := w.u32(pos)
+		if pos = next; pos < 0 || count == 0 {
+			return pos
+		}
+		n = int(count)
+	}
+	if pos = (pos + o.align) &^ o.align; n > (len(w.body)-pos)/o.size {
+		return w.stop(Short, min(pos, len(w.body)))
+	}
+	return pos + n*o.size
+}
+
 func (w *walker) count(list int, n uint32) {
 	w.b.Counts[list] = append(w.b.Counts[list], n)
 	w.b.pending[list] += int(n)
@@ -292,7 +318,9 @@ func (w *walker) list(o *op, pos int) int {
 			return w.stop(Short, pos)
 		}
 		n = int(count)
-		w.count(o.list, count)
+		if o.list >= 0 {
+			w.count(o.list, count)
+		}
 	} else if n > (len(w.body)-pos)/o.min {
 		return w.stop(Short, pos)
 	}
