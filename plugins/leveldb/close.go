@@ -12,6 +12,8 @@ import (
 
 // Close implements plugin.Writer.
 func (w *writer) Close(m plugin.Metadata) error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
 	w.mu.Lock()
 	if w.closed {
 		defer w.mu.Unlock()

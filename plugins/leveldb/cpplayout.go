@@ -39,7 +39,7 @@ func findPairs(path string) ([]string, error) {
 // stampOrder is the order of the databases of messages. Stamps of one topic are distinct there, so the topic's number
 // serves as the order among equal ones.
 func stampOrder(bo binary.ByteOrder, topic plugin.TopicID) keyOrder {
-	place := func(key []byte) (stamp, error) {
+	parse := func(key []byte) (stamp, error) {
 		if len(key) != 8 {
 			return stamp{}, fmt.Errorf("a key has %d bytes; a stamp has 8", len(key))
 		}
@@ -48,15 +48,12 @@ func stampOrder(bo binary.ByteOrder, topic plugin.TopicID) keyOrder {
 	return keyOrder{
 		comparator: timestampComparator,
 		parse: func(key []byte) (stamp, bool, error) {
-			s, err := place(key)
+			s, err := parse(key)
 			return s, err == nil, err
 		},
-		compare: func(key []byte, s stamp) int {
-			k, err := place(key)
-			if err != nil {
-				return -1
-			}
-			return cmp.Or(cmp.Compare(k.time, s.time), cmp.Compare(k.order, s.order))
+		bound: func(key []byte) place {
+			s, err := parse(key)
+			return place{s, err != nil}
 		},
 	}
 }
@@ -91,14 +88,16 @@ func (r *reader) loadPairs(ctx context.Context, pairs []string) error {
 		r.info.Unclean = r.info.Unclean || db.torn || db.damage != nil
 		r.info.Warnings = append(r.info.Warnings, db.warnings...)
 	}
-	it := r.newIterator(plugin.Query{})
-	defer it.free()
+	r.tables = arrange(r.parts)
+	it := &iterator{r: r}
+	it.begin(plugin.Query{})
+	defer it.end()
 	var m plugin.Message
 	for n := 0; ; n++ {
 		if n%10_000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := it.Next(&m); err != nil {
+		if err := it.next(&m); err != nil {
 			break // the end, or damage that reading will come to
 		}
 		c := cs[m.Topic]
@@ -113,7 +112,7 @@ func (r *reader) pairTopic(ctx context.Context, dir string) (t plugin.Topic, bo 
 	order := keyOrder{
 		comparator: bytewiseComparator,
 		parse:      func([]byte) (stamp, bool, error) { return stamp{}, false, nil },
-		compare:    func([]byte, stamp) int { return 0 },
+		bound:      func([]byte) place { return place{before: true} },
 	}
 	db, err := openDatabase(ctx, dir, order)
 	if err != nil {

@@ -54,7 +54,7 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 		}
 		return nil, err
 	}
-	w = &writer{dir: dir, set: set, mem: &memtable{sorted: true}, nextFile: 1, definitions: map[plugin.Definition]uint32{},
+	w = &writer{dir: dir, set: set, mem: newMemtable(&set), nextFile: 1, definitions: map[plugin.Definition]uint32{},
 		tables: counts{}, format: encodeFormat(o.ROSDistro), metadata: o.Metadata,
 		tw: tableWriter{blockSize: set.block, snappy: set.snappy}}
 	w.changed = sync.NewCond(&w.mu)
@@ -69,7 +69,7 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 	manifest := w.newNumber()
 	meta := w.newNumber()
 	w.mem.num = w.newNumber()
-	if w.meta, err = createJournal(w.path(journalName(meta))); err != nil {
+	if w.meta, err = createJournal(w.path(journalName(meta)), nil); err != nil {
 		return nil, err
 	}
 	es := []entry{{[]byte{kindFormat}, w.format}}
@@ -82,7 +82,7 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 	if err := w.meta.f.Sync(); err != nil {
 		return nil, err
 	}
-	if w.manifest, err = createJournal(w.path(manifestName(manifest))); err != nil {
+	if w.manifest, err = createJournal(w.path(manifestName(manifest)), nil); err != nil {
 		return nil, err
 	}
 	var e edit

@@ -21,10 +21,21 @@ type cursor struct {
 	pos   int       // in ms
 	block int       // in table.index
 
-	window    []byte // bytes of the file from windowAt on
-	windowAt  int64
-	dec       []byte
-	keepAlive []message // memory of ms
+	// What was read last. It stays when the cursor goes on to another query, which may ask for the same block or the next.
+	loaded      *tableFile // the table of ms and window; it may be closed
+	loadedBlock int        // whose messages ms are; -1 none
+	window      []byte     // bytes of the file from windowAt on
+	windowAt    int64
+	dec         []byte
+}
+
+// reset makes a cursor ready for another table, keeping what it has read.
+func (c *cursor) reset(t *tableFile, order *keyOrder, topic plugin.TopicID, reverse bool) {
+	c.table, c.order, c.topic, c.reverse = t, order, topic, reverse
+	if c.loaded != t {
+		c.loaded, c.loadedBlock = t, -1
+		c.window = c.window[:0]
+	}
 }
 
 // start goes to the first message at or behind from, in the cursor's direction. ok is false where there is none.
@@ -43,8 +54,8 @@ func (c *cursor) start(from stamp) (ok bool, err error) {
 	}
 	index := c.table.index
 	c.block = sort.Search(len(index), func(i int) bool {
-		key := index[i].key
-		return c.order.compare(key[:len(key)-trailerSize], from) >= 0
+		last := &index[i].last
+		return !last.before && !last.less(from)
 	})
 	if c.block == len(index) {
 		if !c.reverse || len(index) == 0 {
@@ -52,8 +63,8 @@ func (c *cursor) start(from stamp) (ok bool, err error) {
 		}
 		c.block--
 	}
-	for sequential := false; c.block >= 0 && c.block < len(index); sequential = true {
-		if err := c.load(sequential); err != nil {
+	for c.block >= 0 && c.block < len(index) {
+		if err := c.load(); err != nil {
 			return false, err
 		}
 		c.pos = sort.Search(len(c.ms), func(i int) bool {
@@ -93,7 +104,7 @@ func (c *cursor) next() (ok bool, err error) {
 		if c.block < 0 || c.block >= len(c.table.index) {
 			return false, nil
 		}
-		if err := c.load(true); err != nil {
+		if err := c.load(); err != nil {
 			return false, err
 		}
 		c.pos = 0
@@ -104,8 +115,13 @@ func (c *cursor) next() (ok bool, err error) {
 	return true, nil
 }
 
-// load reads the current block.
-func (c *cursor) load(sequential bool) error {
+// load reads the current block, unless it is there.
+func (c *cursor) load() error {
+	if c.block == c.loadedBlock {
+		return nil
+	}
+	sequential := c.loadedBlock >= 0 && c.block == c.loadedBlock+c.step()
+	c.loadedBlock = -1
 	e := &c.table.index[c.block]
 	b, err := c.bytes(e.off, e.size+blockTrailer, sequential)
 	if err != nil {
@@ -115,11 +131,10 @@ func (c *cursor) load(sequential bool) error {
 	if err != nil {
 		return err
 	}
-	c.ms = c.keepAlive[:0]
-	var before []byte // last key of the block before: of equal keys only the first, newest, counts
+	c.ms = c.ms[:0]
+	before := place{before: true} // last of the block before: of equal keys only the first, newest, counts
 	if c.block > 0 {
-		before = c.table.index[c.block-1].key
-		before = before[:len(before)-trailerSize]
+		before = c.table.index[c.block-1].last
 	}
 	corrupt := func(err error) error { return c.table.corrupt(e.off, "%v", err) }
 	err = parseBlock(b, func(key, value []byte) error {
@@ -134,13 +149,15 @@ func (c *cursor) load(sequential bool) error {
 		if !ok || len(c.ms) > 0 && c.ms[len(c.ms)-1].stamp == s {
 			return nil
 		}
-		if len(c.ms) == 0 && string(user) == string(before) && before != nil {
+		if len(c.ms) == 0 && !before.before && before.stamp == s {
 			return nil
 		}
 		c.ms = append(c.ms, message{s, seq, kind, value})
 		return nil
 	}, corrupt)
-	c.keepAlive = c.ms
+	if err == nil {
+		c.loadedBlock = c.block
+	}
 	return err
 }
 

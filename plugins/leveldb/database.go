@@ -21,7 +21,10 @@ import (
 type keyOrder struct {
 	comparator string
 	parse      func(key []byte) (s stamp, ok bool, err error) // ok is false for a record that is no message
-	compare    func(key []byte, s stamp) int                  // of any key of the database with the key of s
+
+	// bound is the place of any key, also of one that only divides blocks: the last stamp whose key is not above it, or
+	// before all stamps.
+	bound func(key []byte) place
 }
 
 // bytewise is the order of our own databases.
@@ -34,10 +37,37 @@ var bytewise = keyOrder{
 		s, err := parseMessageKey(key)
 		return s, true, err
 	},
-	compare: func(key []byte, s stamp) int {
-		var a [messageKeySize]byte
-		return bytes.Compare(key, appendMessageKey(a[:0], s))
-	},
+	bound: boundOfKey,
+}
+
+// place is a stamp, or a place before all of them.
+type place struct {
+	stamp
+	before bool
+}
+
+// boundOfKey is keyOrder.bound of our own databases. LevelDBs that have compacted one of them shorten the keys that divide
+// blocks.
+func boundOfKey(key []byte) place {
+	switch {
+	case len(key) == 0 || key[0] < kindMessage:
+		return place{before: true}
+	case key[0] > kindMessage:
+		return place{stamp: stamp{math.MaxInt64, math.MaxUint64}}
+	}
+	var whole [messageKeySize]byte
+	n := copy(whole[:], key)
+	s, _ := parseMessageKey(whole[:]) // it has the length and the kind
+	switch {
+	case n == messageKeySize:
+	case s.order > 0:
+		s.order--
+	case s.time > math.MinInt64:
+		s.time, s.order = s.time-1, math.MaxUint64
+	default:
+		return place{before: true}
+	}
+	return place{stamp: s}
 }
 
 // record is the newest state of a record that is no message.
@@ -60,6 +90,8 @@ type messageTable struct {
 	tableRef
 	path        string
 	first, last stamp
+	part        *part
+	open        *tableFile // where it is open; of tableCache
 }
 
 // database is a LevelDB directory as it was at one moment, opened without a lock and without changing anything.
@@ -252,7 +284,7 @@ func (db *database) readRecords(cache *tableCache) error {
 		if ref.smallest[0] >= kindMessage && len(ref.smallest) > trailerSize && db.order.comparator == bytewiseComparator {
 			continue
 		}
-		t, err := cache.acquire(filepath.Join(db.dir, tableName(ref.num)), ref.size)
+		t, err := cache.acquire(filepath.Join(db.dir, tableName(ref.num)), ref.size, &db.order)
 		if err != nil {
 			return err
 		}

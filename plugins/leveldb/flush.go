@@ -6,57 +6,115 @@ import (
 	"os"
 )
 
-// flushLoop turns frozen write buffers into tables until the writer is closed or has failed.
+// sealedTables are tables that are written, of one write buffer, and what is known of them.
+type sealedTables struct {
+	tables   []tableRef
+	last     *os.File // of the last table; those before are closed
+	counts   counts
+	messages uint64
+	journal  *journalWriter // which they replace; nil if there is none
+	num      uint64         // of the journal
+	next     uint64         // of the journal that is the oldest without them
+	raw      int64          // bytes before compression
+}
+
+// discard closes what is open, after an error.
+func (s *sealedTables) discard() {
+	if s.last != nil {
+		_ = s.last.Close() // it does not count
+	}
+	if s.journal != nil {
+		s.journal.discard()
+	}
+}
+
+// flushLoop turns frozen write buffers into tables until the writer is closed or has failed. A buffer is free again when
+// its table is written; that the table is safe is waited for while the next fills.
 func (w *writer) flushLoop() {
 	defer w.flushers.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for w.frozen == nil && !w.closed && w.err == nil {
+		for w.err == nil && (w.frozen == nil && !w.closed || w.frozen != nil && w.frozen.pinned) {
 			w.changed.Wait()
 		}
 		if w.err != nil || w.frozen == nil {
 			return
 		}
-		m := w.frozen
-		first := w.newNumber() // one table nearly always; further ones where max_file_size asks for them
-		w.mu.Unlock()
-		tables, err := w.writeTables(m, first)
-		w.mu.Lock()
-		if err == nil {
-			err = w.commit(m, tables)
-		}
-		if err != nil {
+		if err := w.flush(w.frozen); err != nil {
 			_ = w.fail("write", err)
 			return
 		}
-		m.reset(w.set.writeBuf)
-		w.spare, w.frozen = m, nil
-		w.changed.Broadcast()
-		w.measure()
-		old := w.oldLogs
-		w.oldLogs = nil
-		w.mu.Unlock() // to remove a file takes milliseconds
-		w.removeOld(old)
-		w.mu.Lock()
 	}
 }
 
+// flush makes a table of m. mu is held; it is given up meanwhile.
+func (w *writer) flush(m *memtable) error {
+	first := w.newNumber() // one table nearly always; further ones where max_file_size asks for them
+	next := w.mem.num
+	s := sealedTables{messages: uint64(len(m.entries)), journal: m.journal, num: m.num, next: next, counts: m.byTopic(), raw: w.frozenSize}
+	w.mu.Unlock()
+	err := w.writeTables(m, first, &s)
+	m.reset(w.set.writeBuf)
+	w.mu.Lock()
+	if err != nil {
+		s.discard()
+		return err
+	}
+	w.spare, w.frozen, w.frozenSize, w.sealing = m, nil, 0, true
+	for _, t := range s.tables {
+		w.tableBytes += t.size
+	}
+	w.rawBytes += s.raw
+	w.measure()
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	if err = sealFile(s.last, w.set.syncTables); err == nil {
+		err = w.syncDir()
+	}
+	w.mu.Lock()
+	if err == nil {
+		err = w.commit(&s)
+	}
+	if err != nil {
+		s.discard()
+		return err
+	}
+	w.flushed += s.messages
+	w.measure()
+	w.changed.Broadcast()
+	if s.journal != nil {
+		w.dropJournal(s.journal)
+		w.mu.Unlock()                             // to remove a file takes milliseconds
+		_ = os.Remove(w.path(journalName(s.num))) // a leftover is not read again
+		w.mu.Lock()
+	}
+	w.sealing = false
+	w.changed.Broadcast()
+	return nil
+}
+
 // writeTables writes what m holds. mu is not held.
-func (w *writer) writeTables(m *memtable, first uint64) (tables []tableRef, err error) {
+func (w *writer) writeTables(m *memtable, first uint64, s *sealedTables) error {
+	if m.sorted && !m.plain && int64(len(m.table.out)) <= int64(w.set.maxFileSize) {
+		return w.writeWhole(m, first, s)
+	}
 	m.sort()
 	var key [messageKeySize + trailerSize]byte
 	for i := 0; i < len(m.entries); {
 		num := first
-		if len(tables) > 0 {
+		if s.last != nil {
+			if err := sealFile(s.last, w.set.syncTables); err != nil {
+				return err
+			}
 			w.mu.Lock()
 			num = w.newNumber()
 			w.mu.Unlock()
 		}
 		t := tableRef{num: num}
-		f, err := os.OpenFile(w.path(tableName(num)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := w.createTable(num)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.tw.reset(f)
 		for ; i < len(m.entries) && (t.smallest == nil || w.tw.length() < int64(w.set.maxFileSize)); i++ {
@@ -66,52 +124,67 @@ func (w *writer) writeTables(m *memtable, first uint64) (tables []tableRef, err 
 				t.smallest = append(t.smallest, k...)
 			}
 			if err := w.tw.add(k, m.value(e)); err != nil {
-				return nil, errors.Join(err, f.Close())
+				return errors.Join(err, f.Close())
 			}
 		}
-		t.largest = append(t.largest, w.tw.last...)
-		if len(t.largest) == 0 { // the last block is closed already
-			t.largest = w.tw.lastIndexKey()
+		if err := finishTable(&w.tw, &t, m.entries[i-1].stamp); err != nil {
+			return errors.Join(err, f.Close())
 		}
-		if err := w.tw.finish(); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		t.size = w.tw.size
-		if err := sealFile(f, w.set.syncTables); err != nil {
-			return nil, err
-		}
-		tables = append(tables, t)
-	}
-	return tables, w.syncDir()
-}
-
-// commit makes the tables part of the database in place of m's journal. mu is held; it is given up while waiting for the
-// disk.
-func (w *writer) commit(m *memtable, tables []tableRef) error {
-	last := tables[len(tables)-1]
-	cs := m.byTopic()
-	if err := w.put(entry{countsKey(tables[0].num, last.num), encodeCounts(cs)}); err != nil {
-		return err
-	}
-	w.metaBytes -= countsRecordSize(cs) // Close sums them up
-	var e edit
-	e.number(tagLogNumber, w.mem.num)
-	e.number(tagNextFile, w.nextFile)
-	for _, t := range tables {
-		t.level = w.place(t)
-		e.newFile(t)
-		w.tableBytes += t.size
-	}
-	w.rawBytes += int64(len(m.data) + 24*len(m.entries))
-	w.tables.merge(cs)
-	if err := w.commitEdit(e); err != nil {
-		return err
-	}
-	if m.journal != nil {
-		m.journal.discard()
-		w.oldLogs = append(w.oldLogs, m.num)
+		s.tables, s.last = append(s.tables, t), f
 	}
 	return nil
+}
+
+// writeWhole writes the bytes that m has gathered.
+func (w *writer) writeWhole(m *memtable, num uint64, s *sealedTables) error {
+	f, err := w.createTable(num)
+	if err != nil {
+		return err
+	}
+	t := tableRef{num: num, smallest: tableKey(m.entries[0].stamp)}
+	if err := m.table.toFile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := finishTable(&m.table, &t, m.entries[len(m.entries)-1].stamp); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.tables, s.last = []tableRef{t}, f
+	return nil
+}
+
+func (w *writer) createTable(num uint64) (*os.File, error) {
+	return os.OpenFile(w.path(tableName(num)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// finishTable ends a table of messages.
+func finishTable(tw *tableWriter, t *tableRef, last stamp) error {
+	t.largest = tableKey(last)
+	err := tw.finish()
+	t.size = tw.size
+	return err
+}
+
+// tableKey is the key of a message as it stands in tables.
+func tableKey(s stamp) []byte {
+	return binary.LittleEndian.AppendUint64(appendMessageKey(nil, s), typeValue)
+}
+
+// commit makes tables part of the database in place of a journal. mu is held; it is given up while waiting for the disk.
+func (w *writer) commit(s *sealedTables) error {
+	first, last := s.tables[0].num, s.tables[len(s.tables)-1].num
+	if err := w.put(entry{countsKey(first, last), encodeCounts(s.counts)}); err != nil {
+		return err
+	}
+	w.metaBytes -= countsRecordSize(s.counts) // Close sums them up
+	var e edit
+	e.number(tagLogNumber, s.next)
+	e.number(tagNextFile, w.nextFile)
+	for _, t := range s.tables {
+		t.level = w.place(t)
+		e.newFile(t)
+	}
+	w.tables.merge(s.counts)
+	return w.commitEdit(e)
 }
 
 func countsRecordSize(cs counts) int64 {
@@ -153,11 +226,4 @@ func (w *writer) place(t tableRef) int {
 		}
 	}
 	return 0
-}
-
-// removeOld removes journals that tables have replaced. mu is not held.
-func (w *writer) removeOld(old []uint64) {
-	for _, num := range old {
-		_ = os.Remove(w.path(journalName(num))) // a leftover is not read again
-	}
 }

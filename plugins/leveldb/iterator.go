@@ -1,10 +1,8 @@
 package leveldb
 
 import (
-	"cmp"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/gobag/gobag/plugin"
 )
@@ -15,7 +13,8 @@ type part struct {
 	topic plugin.TopicID // of all messages; 0 where the values say
 }
 
-// iterator merges the tables and journals of a reader. A table is opened when its turn comes.
+// iterator merges the tables and journals of a reader. A table is opened when its turn comes. Its memory serves one query
+// after the other.
 type iterator struct {
 	r       *reader
 	want    []bool // by topic id; nil for all
@@ -23,86 +22,69 @@ type iterator struct {
 	from    stamp
 	until   stamp
 
-	waiting []waiting // tables not yet opened, by the stamp they begin with in the iterator's direction
+	waiting []*messageTable // tables not yet looked at; the end is next in reverse
 	heap    []*cursor
 	advance bool // the first of heap was returned and must go on
 	last    stamp
 	any     bool // last is set
 	err     error
-	closed  bool
+
+	spare    []*cursor // not in use, for their buffers
+	journals []cursor  // over what journals held, by part
 }
 
-// waiting is a table that is not yet opened.
-type waiting struct {
-	t     *messageTable
-	part  *part
-	begin stamp
-}
+// spareCursors is how many cursors an iterator keeps for later.
+const spareCursors = 4
 
-func (r *reader) newIterator(q plugin.Query) *iterator {
-	it := &iterator{r: r, reverse: q.Reverse, from: stamp{math.MinInt64, 0}, until: stamp{math.MaxInt64, math.MaxUint64}}
+// begin starts a query. Nothing of the one before is left but memory.
+func (it *iterator) begin(q plugin.Query) {
+	*it = iterator{r: it.r, reverse: q.Reverse, from: stamp{math.MinInt64, 0}, until: stamp{math.MaxInt64, math.MaxUint64},
+		heap: it.heap[:0], spare: it.spare, journals: it.journals}
 	if q.Range != nil {
 		it.from.time, it.until.time = q.Range.Start, q.Range.End
 	}
-	if q.Topics != nil {
-		it.want = make([]bool, len(r.info.Topics)+1)
-		some := false
-		for _, id := range q.Topics {
-			if id > 0 && uint64(id) < uint64(len(it.want)) {
-				it.want[id], some = true, true
-			}
-		}
-		if !some {
-			it.err = io.EOF
-			return it
-		}
-	}
-	if it.until.less(it.from) {
+	if q.Topics != nil && !it.choose(q.Topics) || it.until.less(it.from) {
 		it.err = io.EOF
-		return it
-	}
-	for i := range r.parts {
-		it.addPart(&r.parts[i])
-	}
-	slices.SortFunc(it.waiting, func(a, b waiting) int { return it.compare(a.begin, b.begin) })
-	return it
-}
-
-func (it *iterator) addPart(p *part) {
-	if p.topic != 0 && it.want != nil && !it.want[p.topic] {
 		return
 	}
-	for i := range p.db.tables {
-		t := &p.db.tables[i]
-		if t.last.less(it.from) || it.until.less(t.first) {
+	it.waiting = it.r.tables.between(it.from, it.until, it.reverse)
+	if it.journals == nil {
+		it.journals = make([]cursor, len(it.r.parts))
+	}
+	for i := range it.r.parts {
+		p := &it.r.parts[i]
+		if len(p.db.mem) == 0 || !it.wants(p) {
 			continue
 		}
-		begin := t.first
-		if it.reverse {
-			begin = t.last
+		c := &it.journals[i]
+		*c = cursor{order: &p.db.order, topic: p.topic, reverse: it.reverse, ms: p.db.mem}
+		if ok, _ := c.start(it.origin()); ok { // memory does not fail
+			it.push(c)
 		}
-		it.waiting = append(it.waiting, waiting{t, p, begin})
-	}
-	c := &cursor{order: &p.db.order, topic: p.topic, reverse: it.reverse, ms: p.db.mem}
-	if ok, _ := c.start(it.begin()); ok { // memory does not fail
-		it.push(c)
 	}
 }
 
-// begin is the stamp that iteration starts with.
-func (it *iterator) begin() stamp {
+// choose sets the topics to be returned; false if there are none.
+func (it *iterator) choose(topics []plugin.TopicID) bool {
+	it.want = make([]bool, len(it.r.info.Topics)+1)
+	some := false
+	for _, id := range topics {
+		if id > 0 && uint64(id) < uint64(len(it.want)) {
+			it.want[id], some = true, true
+		}
+	}
+	return some
+}
+
+// wants says whether a part may hold messages that are asked for.
+func (it *iterator) wants(p *part) bool { return p.topic == 0 || it.want == nil || it.want[p.topic] }
+
+// origin is the stamp that iteration starts with.
+func (it *iterator) origin() stamp {
 	if it.reverse {
 		return it.until
 	}
 	return it.from
-}
-
-func (it *iterator) compare(a, b stamp) int {
-	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.order, b.order))
-	if it.reverse {
-		return -c
-	}
-	return c
 }
 
 // before orders cursors; of equal stamps, the newer entry comes first in both directions.
@@ -158,26 +140,30 @@ func (it *iterator) release(c *cursor) {
 	}
 	it.r.cache.release(c.table)
 	c.table = nil
-	if cap(c.window) <= 2*readAhead && cap(c.dec) <= 2*readAhead {
-		it.r.pool.Put(c)
+	if cap(c.window) <= 2*readAhead && cap(c.dec) <= 2*readAhead && len(it.spare) < spareCursors {
+		it.spare = append(it.spare, c)
 	}
 }
 
-// tableCursor returns a cursor with the buffers of one that is done.
+// tableCursor returns a cursor with the buffers of one that is done, of one that has read this table if there is any.
 func (it *iterator) tableCursor(t *tableFile, p *part) *cursor {
-	c, ok := it.r.pool.Get().(*cursor)
-	if !ok {
-		c = &cursor{}
+	if len(it.spare) == 0 {
+		it.spare = append(it.spare, &cursor{})
 	}
-	*c = cursor{table: t, order: &p.db.order, topic: p.topic, reverse: it.reverse, window: c.window[:0], dec: c.dec, keepAlive: c.keepAlive[:0]}
+	end := len(it.spare) - 1
+	for i, c := range it.spare {
+		if c.loaded == t {
+			it.spare[i], it.spare[end] = it.spare[end], c
+		}
+	}
+	c := it.spare[end]
+	it.spare = it.spare[:end]
+	c.reset(t, &p.db.order, p.topic, it.reverse)
 	return c
 }
 
-// Next implements plugin.Iterator.
-func (it *iterator) Next(m *plugin.Message) error {
-	if it.closed {
-		return plugin.ErrClosed
-	}
+// next is plugin.Iterator's Next.
+func (it *iterator) next(m *plugin.Message) error {
 	if it.err != nil {
 		return it.err
 	}
@@ -188,7 +174,7 @@ func (it *iterator) Next(m *plugin.Message) error {
 		c := it.heap[0]
 		e := c.current()
 		if it.until.less(e.stamp) || e.stamp.less(it.from) {
-			return it.stop(it.end())
+			return it.stop(it.behind())
 		}
 		it.advance = true
 		if it.any && it.last == e.stamp {
@@ -235,15 +221,13 @@ func (it *iterator) step() error {
 			it.pop()
 		}
 	}
-	for len(it.waiting) > 0 && (len(it.heap) == 0 || it.compare(it.waiting[0].begin, it.heap[0].current().stamp) <= 0) {
-		next := it.waiting[0]
-		it.waiting = it.waiting[1:]
-		t, err := it.r.cache.acquire(next.t.path, next.t.size)
+	for m := it.due(); m != nil; m = it.due() {
+		t, err := it.r.cache.acquireMessages(m)
 		if err != nil {
 			return err
 		}
-		c := it.tableCursor(t, next.part)
-		ok, err := c.start(it.begin())
+		c := it.tableCursor(t, m.part)
+		ok, err := c.start(it.origin())
 		if err != nil || !ok {
 			it.release(c)
 			if err != nil {
@@ -254,13 +238,38 @@ func (it *iterator) step() error {
 		it.push(c)
 	}
 	if len(it.heap) == 0 {
-		return it.end()
+		return it.behind()
 	}
 	return nil
 }
 
-// end is what comes behind the last message: the damage of a journal if there is one.
-func (it *iterator) end() error {
+// due takes the next table off waiting that begins, in the iterator's direction, no later than the entry that is next;
+// nil if there is none.
+func (it *iterator) due() *messageTable {
+	for n := len(it.waiting); n > 0; n = len(it.waiting) {
+		t := it.waiting[0]
+		rest := it.waiting[1:]
+		if it.reverse {
+			t, rest = it.waiting[n-1], it.waiting[:n-1]
+		}
+		if t.last.less(it.from) || it.until.less(t.first) || !it.wants(t.part) {
+			it.waiting = rest
+			continue
+		}
+		if len(it.heap) > 0 {
+			next := it.heap[0].current().stamp
+			if it.reverse && t.last.less(next) || !it.reverse && next.less(t.first) {
+				return nil
+			}
+		}
+		it.waiting = rest
+		return t
+	}
+	return nil
+}
+
+// behind is what comes behind the last message: the damage of a journal if there is one.
+func (it *iterator) behind() error {
 	for i := range it.r.parts {
 		if err := it.r.parts[i].db.damage; err != nil {
 			return err
@@ -271,7 +280,7 @@ func (it *iterator) end() error {
 
 func (it *iterator) stop(err error) error {
 	it.err = err
-	it.free()
+	it.end()
 	return err
 }
 
@@ -282,18 +291,32 @@ func (it *iterator) corrupt(c *cursor, err error) error {
 	return c.table.corrupt(c.table.index[c.block].off, "%v", err)
 }
 
-func (it *iterator) free() {
-	for _, c := range it.heap {
+// end lets go of all tables.
+func (it *iterator) end() {
+	for i, c := range it.heap {
 		it.release(c)
+		it.heap[i] = nil
 	}
-	it.heap, it.waiting = nil, nil
+	it.heap, it.waiting = it.heap[:0], nil
+}
+
+// query is a plugin.Iterator: an iterator that is given back when it is closed.
+type query struct{ it *iterator }
+
+// Next implements plugin.Iterator.
+func (q *query) Next(m *plugin.Message) error {
+	if q.it == nil {
+		return plugin.ErrClosed
+	}
+	return q.it.next(m)
 }
 
 // Close implements plugin.Iterator.
-func (it *iterator) Close() error {
-	if !it.closed {
-		it.closed = true
-		it.free()
+func (q *query) Close() error {
+	if it := q.it; it != nil {
+		q.it = nil
+		it.end()
+		it.r.giveBack(it)
 	}
 	return nil
 }

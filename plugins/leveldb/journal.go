@@ -44,12 +44,13 @@ type journalWriter struct {
 	done bool // to be closed by the last that holds it
 }
 
-func createJournal(path string) (*journalWriter, error) {
+// createJournal makes the file. buf may be memory for its buffer, or nil.
+func createJournal(path string, buf []byte) (*journalWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return &journalWriter{f: f}, nil
+	return &journalWriter{f: f, buf: buf[:0]}, nil
 }
 
 // begin starts a record of n bytes, which add must then deliver.

@@ -1,132 +1,112 @@
 package leveldb
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 
 	"github.com/gobag/gobag/plugin"
 )
 
-// memtable is a write buffer: messages that are not yet in a table.
+// memtable is a write buffer: messages that are not yet in a table. Where they come in order, and are not to be
+// compressed, it has the bytes that the table will have, so that these need not be copied again.
 type memtable struct {
 	num     uint64 // of its journal
-	data    []byte // values, one behind the other
+	plain   bool   // table holds values only
+	table   tableWriter
 	entries []memEntry
 	seq     uint64 // LevelDB's sequence number, in the journal, of the entry that came first
 	sorted  bool
 	counts  []count // by topic id − 1
+	header  []byte  // memory for add
+	key     []byte  // the same
 
 	journal   *journalWriter // nil until something is journaled
 	journaled int            // entries that the journal has
+	pinned    bool           // a Sync reads it; entries and data may grow meanwhile
 }
 
 // memEntry is a message in a memtable.
 type memEntry struct {
 	stamp
-	off, n uint32 // in data
+	off, n uint32 // of the value, in table.out
 }
 
-const memEntrySize = 24
+const (
+	memEntrySize = 24
+	memOverhead  = maxHeader + 3*binary.MaxVarintLen32 + messageKeySize + trailerSize + 2*4 + blockTrailer // around a payload, at most
+)
+
+func newMemtable(s *settings) *memtable {
+	return &memtable{sorted: true, plain: s.snappy, table: tableWriter{blockSize: s.block}}
+}
 
 // size is the memory in use.
-func (m *memtable) size() int { return len(m.data) + memEntrySize*len(m.entries) }
+func (m *memtable) size() int { return len(m.table.out) + memEntrySize*len(m.entries) }
 
 // reserve makes room for n bytes: little for a storage that takes little, and the whole write buffer, limit, at once for
 // others, since growing bit by bit leaves as much garbage behind.
 func (m *memtable) reserve(n, limit int) {
-	need := len(m.data) + n
-	if need <= cap(m.data) {
+	need := len(m.table.out) + n
+	if need <= cap(m.table.out) {
 		return
 	}
 	size := limit
 	if need < 256<<10 {
 		size = 2 * need
 	}
-	m.data = append(make([]byte, 0, max(need, size)), m.data...)
+	m.table.out = append(make([]byte, 0, max(need, size)), m.table.out...)
 }
 
+// add takes in a message. There must be room.
 func (m *memtable) add(msg *plugin.Message, order uint64) {
 	s := stamp{msg.RecvTime, order}
-	off := len(m.data)
-	m.data = appendHeader(m.data, msg)
-	m.data = append(m.data, msg.Data...)
 	if n := len(m.entries); n > 0 && s.less(m.entries[n-1].stamp) {
 		m.sorted = false
 	}
-	m.entries = append(m.entries, memEntry{s, uint32(off), uint32(len(m.data) - off)})
+	m.header = appendHeader(m.header[:0], msg)
+	t := &m.table
+	inTable := m.sorted && !m.plain
+	if inTable {
+		m.key = binary.LittleEndian.AppendUint64(appendMessageKey(m.key[:0], s), typeValue)
+		t.addKey(m.key, len(m.header)+len(msg.Data))
+	}
+	off := len(t.out)
+	t.out = append(append(t.out, m.header...), msg.Data...)
+	m.entries = append(m.entries, memEntry{s, uint32(off), uint32(len(t.out) - off)})
+	if inTable && t.blockLen() >= t.blockSize {
+		_ = t.endBlock() // nothing is written here
+	}
 	for int(msg.Topic) > len(m.counts) {
 		m.counts = append(m.counts, count{})
 	}
 	m.counts[msg.Topic-1].add(msg.RecvTime, len(msg.Data))
 }
 
-func (m *memtable) value(e *memEntry) []byte { return m.data[e.off : e.off+e.n] }
+func (m *memtable) value(e *memEntry) []byte { return m.table.out[e.off : e.off+e.n] }
 
-// pending is the number of bytes that the journal has not.
+// pending is about the number of bytes that the journal has not.
 func (m *memtable) pending() int {
 	if m.journaled == len(m.entries) {
 		return 0
 	}
-	return len(m.data) - int(m.entries[m.journaled].off)
-}
-
-// journalPending appends to the journal what it has not, as one batch. It needs entries in the order of writing.
-func (m *memtable) journalPending(scratch []byte) ([]byte, error) {
-	es := m.entries[m.journaled:]
-	if len(es) == 0 {
-		return scratch, nil
-	}
-	const perEntry = 1 + 1 + messageKeySize // type, length of the key, key
-	total := batchHeader
-	for i := range es {
-		total += perEntry + uvarintLen(uint64(es[i].n)) + int(es[i].n)
-	}
-	j := m.journal
-	if err := j.begin(total); err != nil {
-		return scratch, err
-	}
-	scratch = appendBatchHeader(scratch[:0], m.seq+uint64(m.journaled), len(es))
-	for i := range es {
-		scratch = append(scratch, typeValue, messageKeySize)
-		scratch = appendMessageKey(scratch, es[i].stamp)
-		scratch = binary.AppendUvarint(scratch, uint64(es[i].n))
-		if err := j.add(scratch); err != nil {
-			return scratch, err
-		}
-		if err := j.add(m.value(&es[i])); err != nil {
-			return scratch, err
-		}
-		scratch = scratch[:0]
-	}
-	m.journaled = len(m.entries)
-	return scratch, nil
-}
-
-func uvarintLen(n uint64) int {
-	k := 1
-	for ; n >= 0x80; n >>= 7 {
-		k++
-	}
-	return k
+	return len(m.table.out) - int(m.entries[m.journaled].off)
 }
 
 // sort brings entries into the order of keys.
 func (m *memtable) sort() {
 	if !m.sorted {
-		slices.SortFunc(m.entries, func(a, b memEntry) int {
-			return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.order, b.order))
-		})
+		slices.SortFunc(m.entries, func(a, b memEntry) int { return compareStamps(a.stamp, b.stamp) })
 	}
 }
 
 // reset empties the memtable, keeping its memory unless that is far more than limit.
 func (m *memtable) reset(limit int) {
-	if cap(m.data) > 2*limit {
-		m.data = nil
+	if cap(m.table.out) > 2*limit {
+		m.table.out = nil
 	}
 	clear(m.counts)
-	*m = memtable{data: m.data[:0], entries: m.entries[:0], counts: m.counts, sorted: true}
+	m.table.reset(nil)
+	*m = memtable{plain: m.plain, table: m.table, entries: m.entries[:0], sorted: true, counts: m.counts, header: m.header, key: m.key}
 }
 
 // byTopic returns the counts of topics that have messages.
@@ -138,4 +118,58 @@ func (m *memtable) byTopic() counts {
 		}
 	}
 	return cs
+}
+
+// unjournaled is what a journal does not have of a memtable. It stays valid while the memtable is pinned.
+type unjournaled struct {
+	entries []memEntry
+	data    []byte
+	seq     uint64
+}
+
+func (m *memtable) unjournaled() unjournaled {
+	return unjournaled{m.entries[m.journaled:], m.table.out, m.seq + uint64(m.journaled)}
+}
+
+// journalRecord is about how many bytes a record of the journal has: of one that is torn all messages are lost.
+const journalRecord = 16 << 10
+
+// appendTo appends it to a journal as batches.
+func (u unjournaled) appendTo(j *journalWriter, scratch []byte) ([]byte, error) {
+	const perEntry = 1 + 1 + messageKeySize // type, length of the key, key
+	for len(u.entries) > 0 {
+		n, total := 0, batchHeader
+		for ; n < len(u.entries) && total < journalRecord; n++ {
+			v := u.entries[n].n
+			total += perEntry + uvarintLen(uint64(v)) + int(v)
+		}
+		if err := j.begin(total); err != nil {
+			return scratch, err
+		}
+		scratch = appendBatchHeader(scratch[:0], u.seq, n)
+		for i := range u.entries[:n] {
+			e := &u.entries[i]
+			scratch = append(scratch, typeValue, messageKeySize)
+			scratch = appendMessageKey(scratch, e.stamp)
+			scratch = binary.AppendUvarint(scratch, uint64(e.n))
+			if err := j.add(scratch); err != nil {
+				return scratch, err
+			}
+			if err := j.add(u.data[e.off : e.off+e.n]); err != nil {
+				return scratch, err
+			}
+			scratch = scratch[:0]
+		}
+		u.entries = u.entries[n:]
+		u.seq += uint64(n)
+	}
+	return scratch, nil
+}
+
+func uvarintLen(n uint64) int {
+	k := 1
+	for ; n >= 0x80; n >>= 7 {
+		k++
+	}
+	return k
 }

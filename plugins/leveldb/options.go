@@ -14,23 +14,31 @@ import (
 // preset is what the presets differ in.
 type preset struct {
 	name, help string
-	journal    bool // every message goes through the journal; otherwise only what a Sync finds to be little
-	syncs      bool // Sync waits for the disk
+	journal    journaling
 	snappy     bool
 	writeBuf   int
 	block      int
 }
 
+// journaling says what goes through the journal before it is in a table.
+type journaling int
+
 const (
-	defaultBuffer = 6 << 20  // of two write buffers
-	defaultBlock  = 16 << 10 // a message of 10 KB is read with one other
+	journalSyncs  journaling = iota // what no table has when Sync is called
+	journalLittle                   // the same where it is little; otherwise Sync makes a table of it
+	journalWrites                   // everything, and Sync does not wait for the disk
+)
+
+const (
+	defaultBuffer = 6 << 20 // of two write buffers
+	defaultBlock  = 8 << 10 // a message of 10 KB is a block of its own
 )
 
 var presets = []preset{
-	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync", true, true, false, defaultBuffer, defaultBlock},
-	{plugin.PresetFast, "no journal beside the tables: SIGKILL or a power cut lose at most what came after the last sync, or two write buffers (12 MiB) if that is less", false, true, false, defaultBuffer, defaultBlock},
-	{plugin.PresetSmall, "snappy compression, otherwise as resilient", true, true, true, defaultBuffer, defaultBlock},
-	{plugin.PresetNone, "the settings of the C++ LevelDB (snappy, 4 MiB buffer, 4 KiB blocks, no sync of the journal): SIGKILL loses at most 256 KiB or what came after the last sync, a power cut what the system had not written", true, false, true, 4 << 20, 4 << 10},
+	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync", journalSyncs, false, defaultBuffer, defaultBlock},
+	{plugin.PresetFast, "no journal beside the tables: SIGKILL or a power cut lose at most what came after the last sync, or three write buffers (18 MiB) if that is less", journalLittle, false, defaultBuffer, defaultBlock},
+	{plugin.PresetSmall, "snappy compression, otherwise as resilient", journalSyncs, true, defaultBuffer, defaultBlock},
+	{plugin.PresetNone, "the settings of the C++ LevelDB (snappy, 4 MiB buffer, 4 KiB blocks, no sync of the journal): SIGKILL loses at most 256 KiB or what came after the last sync, a power cut what the system had not written", journalWrites, true, 4 << 20, 4 << 10},
 }
 
 func lookupPreset(name string) (preset, error) {

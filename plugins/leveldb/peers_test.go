@@ -45,8 +45,8 @@ func fill(t testing.TB, dir, preset string, n, size int) (plugin.Writer, []plugi
 	ww := w.(*writer)
 	ww.mu.Lock() // so that nothing goes on in the directory
 	defer ww.mu.Unlock()
-	if err := ww.waitFrozen(); err != nil {
-		t.Fatal(err)
+	for ww.frozen != nil || ww.sealing {
+		ww.changed.Wait()
 	}
 	return w, ms
 }
@@ -195,17 +195,18 @@ func TestForeignDatabase(t *testing.T) {
 // A reader finds two journals right after a write buffer was handed over, and needs no lock.
 func TestTwoJournals(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s.leveldb")
-	w, ms := fill(t, dir, "", 50, 100)
+	w, ms := fill(t, dir, plugin.PresetNone, 50, 100)
 	ww := w.(*writer)
 	ww.mu.Lock() // the flusher waits, so the frozen buffer stays in its journal
-	ww.frozen, ww.mem = ww.mem, &memtable{sorted: true, num: ww.newNumber()}
+	ww.frozen, ww.mem = ww.mem, newMemtable(&ww.set)
+	ww.mem.num = ww.newNumber()
 	if err := ww.frozen.journal.flush(); err != nil {
 		t.Fatal(err)
 	}
 	more := plugin.Message{Topic: 1, RecvTime: 7, SendTime: 6, Order: 51, Data: []byte("x")}
 	ww.mem.seq, ww.order = messageSeq+50, 51
 	ww.mem.add(&more, 51)
-	if err := errors.Join(ww.journal(), ww.mem.journal.flush()); err != nil {
+	if err := errors.Join(ww.journal(ww.mem), ww.mem.journal.flush()); err != nil {
 		t.Fatal(err)
 	}
 	r := mustOpen(t, dir)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gobag/gobag/plugin"
@@ -17,15 +18,19 @@ var errTopic = errors.New("a message belongs to a topic that there is no record 
 
 // reader reads one storage, as it was when it was opened.
 type reader struct {
-	path  string
-	info  plugin.Info
-	parts []part
-	cache *tableCache
-	pool  sync.Pool // of *cursor, for their buffers
+	path   string
+	info   plugin.Info
+	parts  []part
+	tables tableList
+	cache  *tableCache
 
 	mu     sync.Mutex
 	closed bool
+	spare  []*iterator // not in use, for their memory
 }
+
+// spareIterators is how many iterators a reader keeps for later.
+const spareIterators = 4
 
 func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader, error) {
 	set, err := parseConfig(presets[0], o.Config)
@@ -40,6 +45,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 		r.cache.close()
 		return nil, err
 	}
+	r.tables = arrange(r.parts)
 	r.info.Size, err = dirSize(path)
 	return r, err
 }
@@ -113,6 +119,7 @@ func (r *reader) describe(ctx context.Context, db *database) error {
 		return err
 	}
 	if len(db.mem) > 0 {
+		r.dropOrphans(db)
 		cs.merge(countMessages(db.mem))
 	}
 	return r.setCounts(cs)
@@ -186,15 +193,29 @@ func (r *reader) sumCounts(ctx context.Context, db *database) (counts, error) {
 	return cs, nil
 }
 
+// dropOrphans takes out of what journals hold the messages of topics that there is no record of: of two journals that were
+// not synced a power cut may leave the one and not the other.
+func (r *reader) dropOrphans(db *database) {
+	n := len(db.mem)
+	db.mem = slices.DeleteFunc(db.mem, func(m message) bool {
+		id := valueTopic(m.value)
+		return m.kind == typeValue && id != 0 && int64(id) > int64(len(r.info.Topics))
+	})
+	if n -= len(db.mem); n > 0 {
+		r.info.Warnings = append(r.info.Warnings, fmt.Sprintf("left out: %d messages of topics whose description was lost", n))
+	}
+}
+
 // countTable reads a table to count what is in it.
 func (r *reader) countTable(t *messageTable) (counts, error) {
-	f, err := r.cache.acquire(t.path, t.size)
+	f, err := r.cache.acquire(t.path, t.size, &bytewise)
 	if err != nil {
 		return nil, err
 	}
 	defer r.cache.release(f)
 	cs := counts{}
-	c := &cursor{table: f, order: &bytewise}
+	c := &cursor{}
+	c.reset(f, &bytewise, 0, false)
 	ok, err := c.start(t.first)
 	for ; ok && err == nil; ok, err = c.next() {
 		cs.merge(countMessages(c.ms[c.pos : c.pos+1]))
@@ -259,7 +280,21 @@ func (r *reader) Messages(q plugin.Query) (plugin.Iterator, error) {
 	if r.closed {
 		return nil, plugin.ErrClosed
 	}
-	return r.newIterator(q), nil
+	it := &iterator{r: r}
+	if n := len(r.spare); n > 0 {
+		it, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	it.begin(q)
+	return &query{it}, nil
+}
+
+// giveBack takes an iterator that is not used any more.
+func (r *reader) giveBack(it *iterator) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed && len(r.spare) < spareIterators {
+		r.spare = append(r.spare, it)
+	}
 }
 
 // Close implements plugin.Reader. Iterators that are open keep the files they read.
@@ -267,7 +302,7 @@ func (r *reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
-		r.closed = true
+		r.closed, r.spare = true, nil
 		r.cache.close()
 	}
 	return nil

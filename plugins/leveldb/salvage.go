@@ -250,7 +250,7 @@ func eachOfJournal(path string, b []byte, notef func(string, ...any), f func(key
 // eachOfTable walks over the blocks of a table by its index, or, where that is damaged, one by one from the beginning.
 func eachOfTable(path string, b []byte, notef func(string, ...any), f func(key, value []byte, seq uint64, kind byte)) {
 	name := filepath.Base(path)
-	t, err := openTable(path, int64(len(b)))
+	t, err := openTable(path, int64(len(b)), &bytewise)
 	if err != nil {
 		notef("%s: %v; its blocks are looked for", name, err)
 		if end := eachRawBlock(path, b, f); end < len(b) {

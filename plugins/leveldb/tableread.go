@@ -1,7 +1,6 @@
 package leveldb
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,15 +21,16 @@ type tableFile struct {
 	size  int64
 	index []indexEntry
 
-	refs int // of tableCache
-	used uint64
+	refs   int // of tableCache
+	used   uint64
+	closed bool
 }
 
-// indexEntry is a block: key is not below its last key and below the first of the next block.
+// indexEntry is a block: last is not below its last key and below the first of the next block.
 type indexEntry struct {
-	key  []byte // with trailer
 	off  int64
 	size int // without blockTrailer
+	last place
 }
 
 func (t *tableFile) corrupt(off int64, format string, args ...any) error {
@@ -38,7 +38,7 @@ func (t *tableFile) corrupt(off int64, format string, args ...any) error {
 }
 
 // openTable opens a table of the given size and reads its index. What comes behind size is not looked at.
-func openTable(path string, size int64) (*tableFile, error) {
+func openTable(path string, size int64, order *keyOrder) (*tableFile, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, &plugin.CorruptError{Path: path, Offset: 0, Err: errors.New("the table is missing")}
@@ -47,14 +47,14 @@ func openTable(path string, size int64) (*tableFile, error) {
 		return nil, err
 	}
 	t := &tableFile{path: path, f: f, size: size}
-	if err := t.readIndex(); err != nil {
+	if err := t.readIndex(order); err != nil {
 		_ = f.Close() // opened for reading only
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *tableFile) readIndex() error {
+func (t *tableFile) readIndex(order *keyOrder) error {
 	fi, err := t.f.Stat()
 	if err != nil {
 		return err
@@ -87,13 +87,14 @@ func (t *tableFile) readIndex() error {
 	if err != nil {
 		return err
 	}
+	t.index = make([]indexEntry, 0, restarts(block))
 	return parseBlock(block, func(key, value []byte) error {
 		off, rest, ok := cutUvarint(value)
 		n, _, ok2 := cutUvarint(rest)
 		if !ok || !ok2 || len(key) < trailerSize || off > uint64(t.size) || n > uint64(t.size) || off+n+blockTrailer > uint64(t.size) {
 			return t.corrupt(int64(h[2]), "the index of the table is damaged")
 		}
-		t.index = append(t.index, indexEntry{bytes.Clone(key), int64(off), int(n)})
+		t.index = append(t.index, indexEntry{int64(off), int(n), order.bound(key[:len(key)-trailerSize])})
 		return nil
 	}, func(err error) error { return t.corrupt(int64(h[2]), "the index of the table: %v", err) })
 }
@@ -155,6 +156,15 @@ func grow(b []byte, n int) []byte {
 	return b[:n]
 }
 
+// restarts returns how many entries of a block stand with their whole key, which in an index are all; at most as many as
+// have room.
+func restarts(b []byte) int {
+	if len(b) < 4 {
+		return 0
+	}
+	return int(min(uint64(binary.LittleEndian.Uint32(b[len(b)-4:])), uint64(len(b)/4)))
+}
+
 var errBlock = errors.New("entries do not fit into their block")
 
 // parseBlock calls f for each entry. key is f's only during the call; value aliases b. An error of the block itself
@@ -209,16 +219,40 @@ type tableCache struct {
 }
 
 // acquire opens a table, or takes one that is open; release must follow.
-func (c *tableCache) acquire(path string, size int64) (*tableFile, error) {
+func (c *tableCache) acquire(path string, size int64, order *keyOrder) (*tableFile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.find(path, size, order)
+}
+
+// acquireMessages is acquire for a table of the list of a reader, which knows where it is open.
+func (c *tableCache) acquireMessages(m *messageTable) (*tableFile, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := m.open; t != nil && !t.closed && !c.closed {
+		return c.take(t), nil
+	}
+	t, err := c.find(m.path, m.size, &m.part.db.order)
+	m.open = t
+	return t, err
+}
+
+func (c *tableCache) take(t *tableFile) *tableFile {
+	t.refs++
+	c.tick++
+	t.used = c.tick
+	return t
+}
+
+// find is acquire with mu held.
+func (c *tableCache) find(path string, size int64, order *keyOrder) (*tableFile, error) {
 	if c.closed {
 		return nil, plugin.ErrClosed
 	}
 	t := c.tables[path]
 	if t == nil {
 		var err error
-		if t, err = openTable(path, size); err != nil {
+		if t, err = openTable(path, size, order); err != nil {
 			return nil, err
 		}
 		if c.tables == nil {
@@ -227,25 +261,23 @@ func (c *tableCache) acquire(path string, size int64) (*tableFile, error) {
 		c.tables[path] = t
 		c.evict()
 	}
-	t.refs++
-	c.tick++
-	t.used = c.tick
-	return t, nil
+	return c.take(t), nil
 }
 
-// evict closes the table that was not used for longest, if there are too many and one is free.
+// evict closes the tables that were not used for longest, as long as there are too many and one is free.
 func (c *tableCache) evict() {
-	if len(c.tables) <= c.limit {
-		return
-	}
-	var oldest *tableFile
-	for _, t := range c.tables {
-		if t.refs == 0 && t.used > 0 && (oldest == nil || t.used < oldest.used) {
-			oldest = t
+	for len(c.tables) > c.limit {
+		var oldest *tableFile
+		for _, t := range c.tables {
+			if t.refs == 0 && t.used > 0 && (oldest == nil || t.used < oldest.used) {
+				oldest = t
+			}
 		}
-	}
-	if oldest != nil {
+		if oldest == nil {
+			return
+		}
 		delete(c.tables, oldest.path)
+		oldest.closed, oldest.index = true, nil
 		_ = oldest.f.Close() // opened for reading only
 	}
 }

@@ -19,12 +19,13 @@ const (
 	typeRaw      = 0
 	typeSnappy   = 1
 	tableBuffer  = 512 << 10 // bytes gathered before they go to the system in one write
+	tableWrite   = 1 << 20   // most that goes to the system in one write
 	directValue  = 64 << 10  // values from here on go to the system without being copied
 	tablePush    = 1 << 20   // bytes after which their way to the disk is started
 )
 
-// tableWriter writes one sorted table (LevelDB's table format). Keys must ascend. Not safe for concurrent use; reset makes
-// it ready for the next table, keeping its buffers.
+// tableWriter writes one sorted table (LevelDB's table format). Keys must ascend. Without a file it keeps what it is given
+// in out, until toFile. Not safe for concurrent use; reset makes it ready for the next table, keeping its buffers.
 type tableWriter struct {
 	blockSize int
 	snappy    bool
@@ -45,7 +46,7 @@ type tableWriter struct {
 	scratch  []byte
 }
 
-// reset begins a table in f.
+// reset begins a table in f, or in memory where that is nil.
 func (t *tableWriter) reset(f *os.File) {
 	t.f, t.size, t.pushed = f, 0, 0
 	t.out, t.index, t.indexAt = t.out[:0], t.index[:0], t.indexAt[:0]
@@ -61,8 +62,8 @@ func (t *tableWriter) beginBlock() {
 // blockLen is the size of the open block so far.
 func (t *tableWriter) blockLen() int { return t.written + len(t.out) - t.begin }
 
-// add appends an entry. key is one with its trailer.
-func (t *tableWriter) add(key, value []byte) error {
+// addKey appends what stands before the value of an entry.
+func (t *tableWriter) addKey(key []byte, valueLen int) {
 	shared := 0
 	if t.entries%restartEvery == 0 {
 		t.restarts = append(t.restarts, uint32(t.blockLen()))
@@ -74,10 +75,15 @@ func (t *tableWriter) add(key, value []byte) error {
 	t.entries++
 	t.out = binary.AppendUvarint(t.out, uint64(shared))
 	t.out = binary.AppendUvarint(t.out, uint64(len(key)-shared))
-	t.out = binary.AppendUvarint(t.out, uint64(len(value)))
+	t.out = binary.AppendUvarint(t.out, uint64(valueLen))
 	t.out = append(t.out, key[shared:]...)
 	t.last = append(t.last[:0], key...)
-	if len(value) >= directValue && !t.snappy {
+}
+
+// add appends an entry. key is one with its trailer.
+func (t *tableWriter) add(key, value []byte) error {
+	t.addKey(key, len(value))
+	if len(value) >= directValue && !t.snappy && t.f != nil {
 		if err := t.direct(value); err != nil {
 			return err
 		}
@@ -114,7 +120,7 @@ func (t *tableWriter) endBlock() error {
 	t.index = binary.AppendUvarint(t.index, uint64(len(handle)))
 	t.index = append(append(t.index, t.last...), handle...)
 	t.scratch = handle
-	if len(t.out) >= tableBuffer {
+	if len(t.out) >= tableBuffer && t.f != nil {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -150,6 +156,19 @@ func (t *tableWriter) finishBlock() (off int64, n int) {
 	return off, n
 }
 
+// toFile goes on in f with what was begun in memory.
+func (t *tableWriter) toFile(f *os.File) error {
+	if err := t.endBlock(); err != nil {
+		return err
+	}
+	t.f = f
+	if err := t.flush(); err != nil {
+		return err
+	}
+	t.begin = 0
+	return nil
+}
+
 // finish ends the table. The file is written but not synced; sizes are final.
 func (t *tableWriter) finish() error {
 	if err := t.endBlock(); err != nil {
@@ -179,7 +198,12 @@ func (t *tableWriter) flush() error {
 	if len(t.out) == 0 {
 		return nil
 	}
-	err := t.write(t.out)
+	var err error
+	for rest := t.out; len(rest) > 0 && err == nil; {
+		n := min(len(rest), tableWrite)
+		err = t.write(rest[:n])
+		rest = rest[n:]
+	}
 	t.out = t.out[:0]
 	return err
 }
@@ -204,13 +228,4 @@ func sealFile(f *os.File, sync bool) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// lastIndexKey returns the last key of the last closed block.
-func (t *tableWriter) lastIndexKey() []byte {
-	b := t.index[t.indexAt[len(t.indexAt)-1]:]
-	_, b, _ = cutUvarint(b) // our own
-	n, b, _ := cutUvarint(b)
-	_, b, _ = cutUvarint(b)
-	return append([]byte(nil), b[:n]...)
 }

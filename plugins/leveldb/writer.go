@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gobag/gobag/internal/fsx"
 	"github.com/gobag/gobag/plugin"
@@ -20,32 +21,45 @@ const maxMessageSize = 1 << 30
 // is 0 until Close. In tables all messages have number 0: none ever replaces another.
 const messageSeq = 1 << 40
 
-// littlePending is up to how many bytes a Sync journals where the preset has no journal; more becomes a table.
-const littlePending = 1 << 20
+const (
+	// littlePending is how many bytes are journaled for what they are worth: more than that soon is a table.
+	littlePending = 1 << 20
+
+	// handOverEvery is how often a preset that journals at each Sync hands little to the system between.
+	handOverEvery = 100 * time.Millisecond
+)
 
 // writer records into one database. Messages go into mem; when it is full it becomes frozen, which the flusher turns
-// into a table while mem, a new one, fills.
+// into a table while mem, the other one, fills.
 type writer struct {
 	dir  string
 	set  settings
 	lock *dirLock
 	size atomic.Int64
 
-	mu       sync.Mutex
-	changed  *sync.Cond // frozen, err or closed have changed
-	mem      *memtable
-	frozen   *memtable
-	spare    *memtable
-	meta     *journalWriter // everything but messages
-	metaGen  uint64         // counts what meta takes in of topics …
-	metaSafe uint64         // … and how far it is synced
-	manifest *journalWriter
-	nextFile uint64
-	seq      uint64 // LevelDB's number of the last entry that is no message
-	messages uint64 // written
-	order    uint64
-	scratch  []byte
-	flushers sync.WaitGroup
+	syncing     sync.Mutex // one Sync, or Close, at a time
+	syncScratch []byte     // its holder's
+
+	mu         sync.Mutex
+	changed    *sync.Cond // frozen, flushed, pinned, err or closed have changed
+	mem        *memtable
+	frozen     *memtable // the flusher's
+	frozenSize int64
+	spare      *memtable
+	flushed    uint64         // messages in tables that count
+	handed     time.Time      // when mem was journaled last without a Sync
+	meta       *journalWriter // everything but messages
+	metaGen    uint64         // counts what meta takes in of topics …
+	metaSafe   uint64         // … and how far it is synced
+	manifest   *journalWriter
+	nextFile   uint64
+	seq        uint64 // LevelDB's number of the last entry that is no message
+	messages   uint64 // written
+	order      uint64
+	scratch    []byte
+	spareBuf   []byte // of a journal
+	sealing    bool   // a table is written and waits for the disk
+	flushers   sync.WaitGroup
 
 	topics      []writerTopic // by topic id − 1
 	definitions map[plugin.Definition]uint32
@@ -57,7 +71,6 @@ type writer struct {
 	tableBytes int64       // on disk
 	rawBytes   int64       // of values in the tables, before compression
 	metaBytes  int64       // that the description will take
-	oldLogs    []uint64    // journals that are no longer needed and not yet removed
 	tw         tableWriter // the flusher's
 	err        error       // of a failed write, flush or sync; stays
 	closed     bool
@@ -119,7 +132,7 @@ func (w *writer) Write(batch []plugin.Message) error {
 	}
 	for i := range batch {
 		m := &batch[i]
-		if len(w.mem.entries) > 0 && w.mem.size()+len(m.Data)+maxHeader+memEntrySize > w.set.writeBuf {
+		if len(w.mem.entries) > 0 && w.mem.size()+len(m.Data)+memOverhead+memEntrySize > w.set.writeBuf {
 			if err := w.freeze(); err != nil {
 				return err
 			}
@@ -133,51 +146,88 @@ func (w *writer) Write(batch []plugin.Message) error {
 			w.mem.seq = messageSeq + w.messages
 		}
 		w.messages++
-		w.mem.reserve(len(m.Data)+maxHeader, w.set.writeBuf)
+		w.mem.reserve(len(m.Data)+memOverhead, w.set.writeBuf)
 		w.mem.add(m, w.order)
 	}
-	if w.set.journal {
-		if err := w.journal(); err != nil {
-			return w.fail("write", err)
-		}
+	if err := w.handOver(); err != nil {
+		return w.fail("write", err)
 	}
 	w.measure()
 	return nil
 }
 
-// journal appends what mem holds beyond its journal.
-func (w *writer) journal() (err error) {
-	if w.mem.journaled == len(w.mem.entries) {
-		return nil
-	}
-	if w.mem.journal == nil {
-		if w.mem.journal, err = createJournal(w.path(journalName(w.mem.num))); err != nil {
+// handOver journals what mem has where the preset wants it: at once, or from time to time as long as that is little; more
+// will soon be a table or is left to the next Sync. mu is held.
+func (w *writer) handOver() error {
+	m := w.mem
+	switch w.set.journal {
+	case journalWrites:
+		return w.journal(m)
+	case journalSyncs:
+		if m.pinned || m.journaled == len(m.entries) || w.metaGen != w.metaSafe || w.frozen != nil || w.sealing {
+			return nil // no message is to survive without its topic, or without those before it
+		}
+		now := time.Now()
+		if now.Sub(w.handed) < handOverEvery {
+			return nil
+		}
+		w.handed = now
+		if m.pending() > littlePending {
+			return nil
+		}
+		if err := w.journal(m); err != nil {
 			return err
 		}
+		return m.journal.flush()
 	}
-	w.scratch, err = w.mem.journalPending(w.scratch)
+	return nil
+}
+
+// journal appends to m's journal what it has not. mu is held.
+func (w *writer) journal(m *memtable) error {
+	if m.journaled == len(m.entries) {
+		return nil
+	}
+	if m.journal == nil {
+		j, err := createJournal(w.path(journalName(m.num)), w.spareBuf)
+		if err != nil {
+			return err
+		}
+		m.journal, w.spareBuf = j, nil
+	}
+	var err error
+	w.scratch, err = m.unjournaled().appendTo(m.journal, w.scratch)
+	m.journaled = len(m.entries)
 	return err
 }
 
-// freeze hands mem to the flusher, after the one before is done. mu is held; it is given up while waiting.
+// dropJournal is called when m's journal is not needed any more. mu is held.
+func (w *writer) dropJournal(j *journalWriter) {
+	if w.spareBuf == nil && cap(j.buf) <= 4*journalBuffer {
+		w.spareBuf, j.buf = j.buf[:0], nil
+	}
+	j.discard()
+}
+
+// freeze hands mem to the flusher, after the one before is written. mu is held; it is given up while waiting.
 func (w *writer) freeze() error {
-	if err := w.waitFrozen(); err != nil {
-		return err
+	for w.frozen != nil && w.err == nil {
+		w.changed.Wait()
 	}
-	if len(w.mem.entries) == 0 {
-		return nil
+	if w.err != nil || len(w.mem.entries) == 0 {
+		return w.err
 	}
-	if w.set.journal {
-		if err := w.journal(); err != nil {
+	if w.set.journal == journalWrites {
+		if err := w.journal(w.mem); err != nil {
 			return w.fail("write", err)
 		}
 		if err := w.mem.journal.flush(); err != nil {
 			return w.fail("write", err)
 		}
 	}
-	w.frozen = w.mem
+	w.frozen, w.frozenSize = w.mem, int64(w.mem.size())
 	if w.mem = w.spare; w.mem == nil {
-		w.mem = &memtable{sorted: true}
+		w.mem = newMemtable(&w.set)
 	}
 	w.spare = nil
 	w.mem.num = w.newNumber()
@@ -185,89 +235,17 @@ func (w *writer) freeze() error {
 	return nil
 }
 
-// waitFrozen waits until no flush is due.
-func (w *writer) waitFrozen() error {
-	for w.frozen != nil && w.err == nil {
-		w.changed.Wait()
-	}
-	return w.err
-}
-
-// Sync implements plugin.Writer.
-func (w *writer) Sync() error {
-	w.mu.Lock()
-	if err := w.usable(); err != nil {
-		w.mu.Unlock()
-		return err
-	}
-	js, err := w.syncBegin()
-	gen, safe := w.metaGen, w.metaSafe
-	for _, j := range js {
-		j.refs++
-	}
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if w.set.syncs {
-		for _, j := range js {
-			if j == w.meta && gen == safe {
-				continue
-			}
-			if err == nil {
-				err = j.sync(w.dir)
-			}
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, j := range js {
-		j.release()
-	}
-	if err != nil {
-		return w.fail("sync", err)
-	}
-	w.metaSafe = max(w.metaSafe, gen)
-	return nil
-}
-
-// syncBegin brings everything as far as journals, or tables, and returns the journals that must be synced, in their
-// order. mu is held; it may be given up while waiting.
-func (w *writer) syncBegin() ([]*journalWriter, error) {
-	js := []*journalWriter{w.meta}
-	if !w.set.journal {
-		// The table in work comes first: what is journaled here must not survive without it.
-		if err := w.waitFrozen(); err != nil {
-			return nil, err
-		}
-		if w.closed {
-			return nil, plugin.ErrClosed
-		}
-		if w.mem.pending() > littlePending {
-			return js[:1], w.flushNow()
-		}
-		if err := w.journal(); err != nil {
-			return nil, w.fail("sync", err)
-		}
-	} else if w.frozen != nil && w.frozen.journal != nil {
-		js = append(js, w.frozen.journal)
-	}
-	if j := w.mem.journal; j != nil {
-		if err := j.flush(); err != nil {
-			return nil, w.fail("sync", err)
-		}
-		js = append(js, j)
-	}
-	return js, nil
-}
-
 // flushNow makes a table of mem and waits for it.
 func (w *writer) flushNow() error {
 	if err := w.freeze(); err != nil {
 		return err
 	}
-	m := w.frozen
-	for w.frozen == m && m != nil && w.err == nil {
+	return w.waitFlushed(w.messages)
+}
+
+// waitFlushed waits until the first n messages are in tables that count.
+func (w *writer) waitFlushed(n uint64) error {
+	for w.flushed < n && w.err == nil {
 		w.changed.Wait()
 	}
 	return w.err
@@ -278,10 +256,7 @@ func (w *writer) Size() int64 { return w.size.Load() }
 
 // measure brings Size up to date. What is pending counts as it has compressed so far.
 func (w *writer) measure() {
-	pending := int64(len(w.mem.data) + 24*len(w.mem.entries))
-	if w.frozen != nil {
-		pending += int64(len(w.frozen.data) + 24*len(w.frozen.entries))
-	}
+	pending := int64(w.mem.size()) + w.frozenSize
 	if w.rawBytes > 0 {
 		pending = int64(float64(pending) * float64(w.tableBytes) / float64(w.rawBytes))
 	}
