@@ -3,7 +3,8 @@
 package all
 
 import (
-	_ "github.com/gobag/gobag/plugins/leveldb" // leveldb
-	_ "github.com/gobag/gobag/plugins/mcap"    // mcap
-	_ "github.com/gobag/gobag/plugins/sqlite"  // sqlite3
+	_ "github.com/gobag/gobag/plugins/columnar" // columnar
+	_ "github.com/gobag/gobag/plugins/leveldb"  // leveldb
+	_ "github.com/gobag/gobag/plugins/mcap"     // mcap
+	_ "github.com/gobag/gobag/plugins/sqlite"   // sqlite3
 )

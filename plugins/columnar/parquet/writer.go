@@ -1,0 +1,333 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Options configure a Writer. The zero value works.
+type Options struct {
+	// Store leaves columns of long byte values as they are: no zstd, no copy on reading.
+	Store bool
+}
+
+// longValue is the average size from which on a value is a blob.
+const longValue = 512
+
+// Batch is what one page group is made of.
+type Batch struct {
+	Rows   int
+	Cols   []*Values  // one a leaf
+	Counts [][]uint32 // one a list: elements of each occurrence; empty where Field.Count says it
+	Bytes  int64      // what the rows stand for; bounds what a reader expects of the page group
+}
+
+// Writer collects page groups, compressed, until Finish writes them as a file. It can be used again after that, and
+// keeps what it has learned about the columns. It belongs to one goroutine.
+type Writer struct {
+	*layout
+	opts   Options
+	comp   *Compressor
+	cols   []column
+	levels []levels // one a list, of the page group that is being written
+	groups []group
+
+	rows  int64
+	bytes int64 // what the rows stand for
+	size  int   // of all pages
+
+	body, trial []byte
+	idx, ends   []uint32
+	lens        []int32
+	head        thriftWriter
+}
+
+type group struct {
+	rows  int
+	bytes int64
+}
+
+// column is the column chunk of a leaf.
+type column struct {
+	leaf   *Leaf
+	enc    encoding
+	wide   bool // dictionary numbers are widened to bytes
+	store  bool // no compression
+	expect float64
+	poor   int // pages that zstd made no smaller, in a row
+	skip   int // pages for which it is not tried
+
+	buf       []byte
+	pages     []page
+	dict      dict
+	dictPages int
+	encodings uint32 // bits
+	raw       int64  // uncompressed size, page heads included
+	values    int64
+	nulls     int64
+	bounds    bounds
+}
+
+// page is a page of a column chunk.
+type page struct {
+	off, size int // in buf
+	crc       uint32
+	nulls     int64
+	bounds    bounds
+}
+
+// NewWriter returns a writer for files of one schema.
+func NewWriter(schema []Field, comp *Compressor, o Options) (*Writer, error) {
+	l, err := newLayout(schema)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{layout: l, comp: comp, opts: o, cols: make([]column, len(l.leaves)), levels: make([]levels, len(l.lists))}
+	for i := range w.cols {
+		w.cols[i].leaf, w.cols[i].enc = &l.leaves[i], undecided
+	}
+	w.Reset()
+	return w, nil
+}
+
+// Leaves are the columns. The slice is the writer's.
+func (w *Writer) Leaves() []Leaf { return w.leaves }
+
+// Lists are the lists. The slice is the writer's.
+func (w *Writer) Lists() []List { return w.lists }
+
+// Rows is the number of rows since the last Finish.
+func (w *Writer) Rows() int64 { return w.rows }
+
+// Bytes is the sum of Batch.Bytes since the last Finish.
+func (w *Writer) Bytes() int64 { return w.bytes }
+
+// Size is about the size of the file if it was finished now; it is what the writer holds in memory too.
+func (w *Writer) Size() int { return w.size + 60*len(w.cols)*len(w.groups) }
+
+// Reset drops all rows.
+func (w *Writer) Reset() {
+	for i := range w.cols {
+		c := &w.cols[i]
+		c.buf, c.pages, c.dictPages, c.encodings, c.raw, c.values, c.nulls = c.buf[:0], c.pages[:0], 0, 0, 0, 0, 0
+		c.bounds = bounds{none: true}
+		c.store = false
+		if c.dict.len() > 0 {
+			c.dict.reset()
+		}
+	}
+	w.groups, w.rows, w.bytes, w.size = w.groups[:0], 0, 0, 0
+}
+
+// Release gives back the memory of the pages; the writer stays usable.
+func (w *Writer) Release() {
+	w.Reset()
+	for i := range w.cols {
+		c := &w.cols[i]
+		c.buf, c.pages, c.dict = nil, nil, dict{}
+	}
+	w.body, w.trial, w.idx, w.ends, w.lens = nil, nil, nil, nil, nil
+	for i := range w.levels {
+		w.levels[i] = levels{}
+	}
+}
+
+// Append writes a page group. b is not kept. An error means that the columns of b do not fit each other; the writer is
+// of no use then.
+func (w *Writer) Append(b *Batch) error {
+	if len(b.Cols) != len(w.leaves) || len(b.Counts) != len(w.lists) || b.Rows <= 0 || b.Rows > math.MaxInt32 {
+		return errors.New("batch does not fit the schema")
+	}
+	for i := range w.lists {
+		if err := w.levels[i].build(w.lists, i, b.Counts, b.Rows); err != nil {
+			return err
+		}
+	}
+	for i := range w.cols {
+		c := &w.cols[i]
+		var lv *levels
+		want := b.Rows
+		if c.leaf.List >= 0 {
+			lv = &w.levels[c.leaf.List]
+			want = lv.elements
+		}
+		if n := b.Cols[i].Len(c.leaf); n != want {
+			return fmt.Errorf("column %s has %d values, there should be %d", c.leaf.Name, n, want)
+		}
+		before := len(c.buf)
+		w.page(c, b.Cols[i], lv, b.Rows)
+		w.size += len(c.buf) - before
+	}
+	w.groups = append(w.groups, group{b.Rows, b.Bytes})
+	w.rows += int64(b.Rows)
+	w.bytes += b.Bytes
+	return nil
+}
+
+// page writes the values of one column of a page group.
+func (w *Writer) page(c *column, v *Values, lv *levels, rows int) {
+	n := v.Len(c.leaf)
+	p := page{off: len(c.buf)}
+	slots := rows
+	body := w.body[:0]
+	if lv != nil {
+		slots = len(lv.rep)
+		body = append(body, lv.encoded...)
+		p.nulls = int64(slots - n)
+	}
+	if len(c.pages) == 0 {
+		c.store = w.opts.Store && c.leaf.physical() == typeBytes && n > 0 && len(v.Data)/n >= longValue
+	}
+	e := plain
+	w.idx = w.idx[:0]
+	switch {
+	case c.store || c.leaf.Kind == Bool || n == 0:
+	case c.dict.len() < maxDictEntries && constant(c.leaf, v):
+		e = dictionary
+		w.idx, _ = c.dict.index(c.leaf, v, w.idx)
+	default:
+		if c.enc == undecided {
+			w.choose(c, v)
+		}
+		if e = c.enc; e == dictionary {
+			var ok bool
+			if w.idx, ok = c.dict.index(c.leaf, v, w.idx); !ok {
+				w.idx = w.idx[:0]
+				e = candidates(c.leaf)[0]
+				c.enc = e
+			}
+		}
+	}
+	if e == dictionary {
+		body = appendIndexes(body, w.idx, c.wide)
+		c.dictPages++
+		p.bounds = boundsOf(c.leaf, v, w.idx)
+	} else {
+		body = appendValues(body, c.leaf, v, e, &w.lens)
+		p.bounds = boundsOf(c.leaf, v, nil)
+	}
+	w.body = body
+	c.encodings |= 1 << e
+	w.emit(c, body, slots, e, false)
+	p.size = len(c.buf) - p.off
+	p.crc = crc32.Checksum(c.buf[p.off:], castagnoli)
+	c.pages = append(c.pages, p)
+	c.values += int64(slots)
+	c.nulls += p.nulls
+	c.bounds.widen(c.leaf, p.bounds)
+	if e == c.enc && n > 0 { // values have changed their nature: look again at the next page
+		if got := float64(p.size) / float64(n); got > 1.5*c.expect && p.size > 4096 {
+			if c.expect > 0 {
+				c.enc = undecided
+			}
+			c.expect = got
+		}
+	}
+}
+
+// emit appends a page to the column chunk.
+func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) {
+	w.head.reset()
+	t := &w.head
+	kind := int64(0)
+	if dict {
+		kind = 2
+	}
+	t.i32(1, kind)
+	t.i32(2, int64(len(body)))
+	size := len(body)
+	var packed []byte
+	switch {
+	case c.store:
+	case len(body) < tinyPage || c.skip > 0 && !dict:
+		c.skip = max(c.skip-1, 0)
+	default:
+		packed = w.comp.zstd(body)
+		if len(packed) > len(body)-len(body)/32 {
+			packed = nil
+			if c.poor++; c.poor > 1 {
+				c.skip = 8
+			}
+		} else {
+			c.poor = 0
+		}
+	}
+	if packed != nil {
+		size = len(packed)
+	} else if !c.store {
+		w.trial = appendStored(w.trial[:0], body)
+		packed = w.trial
+		size = len(packed)
+	}
+	t.i32(3, int64(size))
+	if dict {
+		t.begin(7)
+		t.i32(1, int64(slots))
+		t.i32(2, int64(plain))
+	} else {
+		t.begin(5)
+		t.i32(1, int64(slots))
+		t.i32(2, int64(e))
+		t.i32(3, int64(rleLevels))
+		t.i32(4, int64(rleLevels))
+	}
+	t.end()
+	t.stop()
+	c.buf = append(c.buf, t.b...)
+	c.raw += int64(len(t.b) + len(body))
+	if c.store {
+		packed = body
+	}
+	c.buf = append(c.buf, packed...)
+}
+
+// trialValues is how many values an encoding is tried on.
+const trialValues = 4096
+
+// choose finds the encoding that makes a sample of v smallest.
+func (w *Writer) choose(c *column, v *Values) {
+	n := v.Len(c.leaf)
+	from := max(0, n/2-trialValues/2)
+	to := min(n, from+trialValues)
+	sample, ends := window(c.leaf, v, from, to, w.ends)
+	w.ends = ends
+	best := math.Inf(1)
+	c.enc, c.wide = plain, false
+	for _, e := range candidates(c.leaf) {
+		if e != dictionary {
+			w.trial = appendValues(w.trial[:0], c.leaf, &sample, e, &w.lens)
+			if cost := float64(w.cost(w.trial)) / float64(to-from); cost < 0.98*best {
+				best, c.enc = cost, e
+			}
+			continue
+		}
+		// The dictionary is paid for once, by all pages to come: distinct values are counted over the whole page.
+		var d dict
+		idx, ok := d.index(c.leaf, v, w.idx[:0])
+		w.idx = idx[:0]
+		if !ok || 2*d.len() > n && n > 64 {
+			continue
+		}
+		pages := 4.0
+		dictCost := float64(w.cost(d.appendPage(w.trial[:0], c.leaf))) / pages / float64(n)
+		for _, wide := range []bool{false, true} {
+			w.trial = appendIndexes(w.trial[:0], idx, wide)
+			if cost := float64(w.cost(w.trial))/float64(n) + dictCost; cost < 0.98*best {
+				best, c.enc, c.wide = cost, e, wide
+			}
+		}
+	}
+	c.expect = best
+}
+
+// cost is the size of b compressed.
+func (w *Writer) cost(b []byte) int {
+	if len(b) < tinyPage {
+		return len(b)
+	}
+	return min(len(w.comp.zstd(b)), len(b)+storedSize)
+}

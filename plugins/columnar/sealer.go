@@ -1,0 +1,403 @@
+package columnar
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobag/gobag/internal/fsx"
+	"github.com/gobag/gobag/msg/shred"
+	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugins/columnar/parquet"
+)
+
+// sealer takes the blocks of the log apart, in their order, and makes parts of them. All but the sums is its
+// goroutine's own.
+type sealer struct {
+	w        *writer
+	state    state // as of the blocks that were taken apart
+	topics   []*topicRows
+	comp     *parquet.Compressor
+	pending  int64 // payload bytes in columns
+	kept     int64 // about what empty columns of all topics have room for
+	segments []*segment
+
+	// sums for Size: bytes of parts and pages, payload in columns, and what pages and their payload came to so far.
+	written, encoded, columns, pages, paged atomic.Int64
+}
+
+// topicRows are the messages of a topic that are in no part yet.
+type topicRows struct {
+	t     *topicState
+	def   plugin.Definition // that prog was made of
+	prog  *shred.Program
+	typed *rows // nil until needed
+	raw   *rows
+	last  uint64    // order of the last message taken apart
+	since time.Time // of the first message that is in no part
+	bytes int64     // payload bytes that are in no part
+}
+
+// segment is a file of the log, with the last message of each topic in it.
+type segment struct {
+	number uint64
+	size   int64
+	last   map[plugin.TopicID]uint64
+}
+
+// estimate is the size of the storage if it was closed now, with payload bytes of the log to come.
+func (s *sealer) estimate(log int64) int64 {
+	raw := log + s.columns.Load()
+	if pages, paged := s.pages.Load(), s.paged.Load(); paged > 0 && pages < paged {
+		raw = int64(float64(raw) * float64(pages) / float64(paged))
+	}
+	return s.written.Load() + s.encoded.Load() + raw + 4096
+}
+
+// run is the goroutine. It ends when the writer was closed or has failed.
+func (s *sealer) run() {
+	defer close(s.w.sealed)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		s.w.mu.Lock()
+		queue, closed, err := s.w.queue, s.w.closed, s.w.err
+		s.w.queue = nil
+		s.w.mu.Unlock()
+		if err != nil {
+			return
+		}
+		for _, k := range queue {
+			if err := s.block(k); err != nil {
+				s.w.fail(err)
+				return
+			}
+		}
+		if len(queue) > 0 {
+			continue
+		}
+		if closed {
+			return
+		}
+		select {
+		case <-s.w.wake:
+		case <-tick.C:
+			if err := s.aged(); err != nil {
+				s.w.fail(err)
+				return
+			}
+		}
+	}
+}
+
+// block takes a block apart.
+func (s *sealer) block(k *block) error {
+	g := s.segmentOf(k.segment)
+	g.size += int64(len(k.b))
+	payload := int64(0)
+	err := records(k.b[frameHead:], func(kind byte, m *plugin.Message, _ int) error {
+		g.last[m.Topic] = max(g.last[m.Topic], m.Order)
+		if kind == recordCarried {
+			return nil // it is here already
+		}
+		payload += int64(len(m.Data))
+		return s.message(m)
+	}, func(kind byte, content []byte) error {
+		if kind == recordPublication {
+			return nil // our own
+		}
+		if err := s.state.apply(kind, content); err != nil {
+			return err
+		}
+		return s.topicChanged()
+	})
+	s.w.mu.Lock()
+	s.w.inFlight -= len(k.b)
+	s.w.room.Broadcast()
+	s.w.mu.Unlock()
+	s.w.taken.Add(-payload)
+	k.free()
+	if err != nil {
+		return err
+	}
+	s.w.updateSize()
+	return s.clearLog()
+}
+
+func (s *sealer) segmentOf(number uint64) *segment {
+	for _, g := range s.segments {
+		if g.number == number {
+			return g
+		}
+	}
+	next := number
+	if n := len(s.segments); n > 0 {
+		next = s.segments[n-1].number + 1
+	}
+	for ; next <= number; next++ {
+		s.segments = append(s.segments, &segment{number: next, last: map[plugin.TopicID]uint64{}})
+	}
+	return s.segments[len(s.segments)-1]
+}
+
+// topicChanged adds new topics, and seals a topic whose definition has changed.
+func (s *sealer) topicChanged() error {
+	for _, t := range s.state.topics[len(s.topics):] {
+		s.topics = append(s.topics, &topicRows{t: t, def: t.Definition, prog: program(t.Type, t.SerializationFormat, t.Definition)})
+	}
+	for _, r := range s.topics {
+		if r.def != r.t.Definition {
+			if err := s.seal(r); err != nil {
+				return err
+			}
+			r.def, r.typed = r.t.Definition, nil
+			r.prog = program(r.t.Type, r.t.SerializationFormat, r.def)
+		}
+	}
+	return nil
+}
+
+func (s *sealer) message(m *plugin.Message) error {
+	if m.Topic == 0 || int(m.Topic) > len(s.topics) {
+		return errUnknownTopic
+	}
+	t := s.topics[m.Topic-1]
+	if t.bytes == 0 && t.typed.empty() && t.raw.empty() {
+		t.since = time.Now()
+	}
+	into, err := s.add(t, m)
+	if err != nil {
+		return err
+	}
+	t.last = m.Order
+	t.bytes += int64(len(m.Data))
+	s.pending += int64(len(m.Data))
+	s.columns.Add(int64(len(m.Data)))
+	if into.full() {
+		if err := s.flush(into); err != nil {
+			return err
+		}
+	}
+	for s.pending > maxPending {
+		if err := s.flush(s.largest()); err != nil {
+			return err
+		}
+	}
+	if t.size() >= s.w.set.partSize || t.bytes >= partPayload {
+		return s.seal(t)
+	}
+	for s.encoded.Load() > maxEncoded {
+		big := t
+		for _, o := range s.topics {
+			if o.size() > big.size() {
+				big = o
+			}
+		}
+		if err := s.seal(big); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add puts a message into columns, or stores its payload where that is not possible.
+func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
+	var err error
+	if t.prog != nil {
+		if t.typed == nil {
+			if t.typed, err = newRows(partTyped, t.prog, s.state.definition(t.def), s.comp, s.w.set.store); err != nil {
+				t.prog = nil // a type that columns cannot hold
+			}
+		}
+	}
+	if t.prog != nil {
+		if ok, err := t.typed.add(m, &t.t.Topic); ok || err != nil {
+			return t.typed, err
+		}
+	}
+	if t.raw == nil {
+		if t.raw, err = newRows(partRaw, nil, 0, s.comp, s.w.set.store); err != nil {
+			return nil, err
+		}
+	}
+	_, err = t.raw.add(m, &t.t.Topic)
+	return t.raw, err
+}
+
+// size is what the pages of a topic take.
+func (t *topicRows) size() int64 {
+	n := int64(0)
+	for _, r := range []*rows{t.typed, t.raw} {
+		if !r.empty() {
+			n += int64(r.w.Size())
+		}
+	}
+	return n
+}
+
+// largest are the rows with most payload in columns.
+func (s *sealer) largest() *rows {
+	var big *rows
+	for _, t := range s.topics {
+		for _, r := range []*rows{t.typed, t.raw} {
+			if !r.empty() && (big == nil || r.bytes > big.bytes) {
+				big = r
+			}
+		}
+	}
+	return big
+}
+
+// flush compresses what rows have in columns.
+func (s *sealer) flush(r *rows) error {
+	if r.empty() || r.count == 0 {
+		return nil
+	}
+	before, bytes := r.w.Size(), r.bytes
+	if err := r.flush(); err != nil {
+		return err
+	}
+	s.pending -= bytes
+	s.columns.Add(-bytes)
+	s.pages.Add(int64(r.w.Size() - before))
+	s.paged.Add(bytes)
+	s.encoded.Add(int64(r.w.Size() - before))
+	if s.kept += max(0, bytes-r.kept); s.kept > maxPending {
+		s.kept -= max(r.kept, bytes)
+		r.release()
+	} else {
+		r.kept = max(r.kept, bytes)
+	}
+	return nil
+}
+
+// aged seals the topics that are old enough.
+func (s *sealer) aged() error {
+	for _, t := range s.topics {
+		if t.bytes >= agedPart && time.Since(t.since) >= s.w.set.partAge {
+			if err := s.seal(t); err != nil {
+				return err
+			}
+		}
+	}
+	return s.clearLog()
+}
+
+// seal writes the parts of a topic and says so in the log.
+func (s *sealer) seal(t *topicRows) error {
+	p, err := s.parts(t)
+	if err != nil || len(p.parts) == 0 {
+		return err
+	}
+	return s.announce(&p)
+}
+
+// parts writes the parts of a topic.
+func (s *sealer) parts(t *topicRows) (publication, error) {
+	var p publication
+	count, bytes := t.t.count, t.t.bytes
+	for _, r := range []*rows{t.typed, t.raw} {
+		if r.empty() {
+			continue
+		}
+		count, bytes = count+r.total, bytes+r.payload
+		ref, err := s.write(r, t.t)
+		if err != nil {
+			return p, err
+		}
+		p.parts = append(p.parts, ref)
+	}
+	if len(p.parts) > 0 {
+		p.topics = []topicSums{{t.t.ID, t.last, count, bytes}}
+		t.bytes = 0
+	}
+	return p, nil
+}
+
+// announce makes a publication known: from now on the parts count and the messages in the log do not.
+func (s *sealer) announce(p *publication) error {
+	if err := s.state.publish(p); err != nil {
+		return err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	if s.w.err != nil {
+		return s.w.err
+	}
+	return s.w.record(recordPublication, appendPublication(nil, p))
+}
+
+// write writes rows as a part; t is nil for a mixed one.
+func (s *sealer) write(r *rows, t *topicState) (partRef, error) {
+	if err := s.flush(r); err != nil {
+		return partRef{}, err
+	}
+	ref := partRef{number: s.state.nextPart, kind: r.kind, def: r.def, rows: r.total, bytes: r.payload, start: r.start, end: r.end}
+	s.state.nextPart++
+	dir := mixedDir
+	var topic *plugin.Topic
+	if t != nil {
+		dir, ref.topic, topic = t.dir, t.ID, &t.Topic
+	}
+	ref.name = partName(dir, ref.number)
+	if err := s.makeDir(dir); err != nil {
+		return ref, err
+	}
+	path := filepath.Join(s.w.dir, filepath.FromSlash(ref.name))
+	held := int64(r.w.Size())
+	var err error
+	if ref.size, err = writePart(path, r, r.describe(ref.number, topic)); err != nil {
+		return ref, err
+	}
+	s.encoded.Add(-held)
+	s.written.Add(ref.size)
+	r.reset()
+	if held > 1<<20 {
+		r.w.Release()
+	}
+	return ref, nil
+}
+
+// mixedDir is the directory of mixed parts.
+const mixedDir = "small"
+
+func writePart(path string, r *rows, kv []parquet.KeyValue) (int64, error) {
+	tmp := fsx.TempName(path)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	size, err := r.w.Finish(f, kv)
+	if err == nil {
+		err = datasync(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = fsx.PublishNew(tmp, path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp) // a crash would leave it too
+	}
+	return size, err
+}
+
+// makeDir makes a directory below the storage, durably.
+func (s *sealer) makeDir(dir string) error {
+	path := filepath.Join(s.w.dir, filepath.FromSlash(dir))
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	for path != s.w.dir {
+		path = filepath.Dir(path)
+		if err := fsx.SyncDir(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
