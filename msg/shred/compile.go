@@ -52,7 +52,8 @@ func CompileWith(d *msg.Description, o Options) (*Program, error) {
 
 // node is a field or an element of a list.
 type node struct {
-	name string // of the field
+	name string   // of the field
+	typ  msg.Type // of the field
 	code opcode
 	kind Kind     // of the column
 	elem msg.Base // of the column
@@ -80,7 +81,7 @@ func (c *compiler) structure(m *msg.Message, path []string, list, depth int) (no
 		if n.body[i], err = c.field(fields[i].Type, append(slices.Clip(path), fields[i].Name), list, depth); err != nil {
 			return n, err
 		}
-		n.body[i].name = fields[i].Name
+		n.body[i].name, n.body[i].typ = fields[i].Name, fields[i].Type
 	}
 	return n, nil
 }

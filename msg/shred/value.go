@@ -14,6 +14,7 @@ type Struct []Field
 // Struct, or a slice of one of these for a sequence or array; times and durations are a Struct of sec and nanosec.
 type Field struct {
 	Name  string
+	Type  msg.Type
 	Value any
 }
 
@@ -56,7 +57,7 @@ type valuer struct {
 func (v *valuer) structure(n *node) Struct {
 	s := make(Struct, len(n.body))
 	for i := range n.body {
-		s[i] = Field{n.body[i].name, v.value(&n.body[i])}
+		s[i] = Field{n.body[i].name, n.body[i].typ, v.value(&n.body[i])}
 	}
 	return s
 }
@@ -119,7 +120,7 @@ func stamp(ns int64) Struct {
 	if ns -= sec * 1e9; ns < 0 {
 		sec, ns = sec-1, ns+1e9
 	}
-	return Struct{{"sec", int32(sec)}, {"nanosec", uint32(ns)}}
+	return Struct{{"sec", msg.Type{Base: msg.Int32}, int32(sec)}, {"nanosec", msg.Type{Base: msg.UInt32}, uint32(ns)}}
 }
 
 func number(n *node, col *Values, i int) any {
