@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +43,31 @@ type StorageOptions struct {
 // StorageTarget is a format or ceiling with a preset, or a peer with one of its settings.
 type StorageTarget struct {
 	Name   string // "sqlite3", "null", "c++leveldb"
-	Preset string
+	Preset string // of a format it may carry settings of the storage configuration: "fast+sync_tables=false"
+}
+
+// splitPreset takes a preset and the settings behind it apart. Values are true, false, whole numbers or words.
+func splitPreset(s string) (preset string, config map[string]any, err error) {
+	preset, rest, some := strings.Cut(s, "+")
+	for some {
+		var one string
+		one, rest, some = strings.Cut(rest, "+")
+		key, value, ok := strings.Cut(one, "=")
+		if !ok || key == "" {
+			return "", nil, fmt.Errorf("setting %q: not of the form KEY=VALUE", one)
+		}
+		if config == nil {
+			config = map[string]any{}
+		}
+		if n, err := strconv.Atoi(value); err == nil {
+			config[key] = n
+		} else if b, err := strconv.ParseBool(value); err == nil {
+			config[key] = b
+		} else {
+			config[key] = value
+		}
+	}
+	return preset, config, nil
 }
 
 // ParseStorageTarget reads "NAME" or "NAME:PRESET".
@@ -171,12 +196,16 @@ func (o StorageOptions) checkTarget(t StorageTarget) error {
 	if err != nil {
 		return fmt.Errorf("target %s: %w; beside formats there are %s", t, err, strings.Join(Ceilings(), ", "))
 	}
-	if t.Preset == "" {
+	preset, _, err := splitPreset(t.Preset)
+	if err != nil {
+		return fmt.Errorf("target %s: %w", t, err)
+	}
+	if preset == "" {
 		return nil
 	}
 	var known []string
 	for _, p := range d.Features().Presets {
-		if p.Name == t.Preset {
+		if p.Name == preset {
 			return nil
 		}
 		known = append(known, p.Name)

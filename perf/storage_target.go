@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -53,12 +54,19 @@ func (t StorageTask) create(ctx context.Context) (storageWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := plugin.WriteOptions{Preset: t.Preset}
+	var o plugin.WriteOptions
+	if o.Preset, o.Config, err = splitPreset(t.Preset); err != nil {
+		return nil, err
+	}
 	if t.Buffer > 0 {
-		var ok bool
-		if o.Config, ok = BufferConfig(t.Target, t.Buffer); !ok {
+		buffer, ok := BufferConfig(t.Target, t.Buffer)
+		if !ok {
 			return nil, fmt.Errorf("a buffer of %d bytes: the format has no such setting", t.Buffer)
 		}
+		if o.Config == nil {
+			o.Config = map[string]any{}
+		}
+		maps.Copy(o.Config, buffer)
 	}
 	w, err := d.Create(ctx, t.Path, o)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +129,20 @@ func TestStorageTaskPacedAndBuffer(t *testing.T) {
 	mustRun(t, task)
 }
 
+// Settings behind a preset reach the format.
+func TestStorageTaskSettings(t *testing.T) {
+	smallPool(t)
+	task := StorageTask{Target: "sqlite3", Preset: "fast+no_such_key=1", Op: OpWrite, Order: OrderSequential, Size: 1000, Count: 3,
+		Path: filepath.Join(t.TempDir(), "s.db3")}
+	if _, err := RunStorageTask(t.Context(), task); err == nil || !strings.Contains(err.Error(), "no_such_key") {
+		t.Errorf("unknown setting: %v", err)
+	}
+	preset, config, err := splitPreset("fast+a=false+b=7+c=snappy")
+	if want := map[string]any{"a": false, "b": 7, "c": "snappy"}; preset != "fast" || err != nil || !maps.Equal(config, want) {
+		t.Errorf("%q %v %v", preset, config, err)
+	}
+}
+
 // storageChild runs the task that the arguments describe, as the command does.
 func storageChild(args []string) error {
 	var task StorageTask
@@ -222,6 +237,7 @@ func TestStorageOptionsValidate(t *testing.T) {
 		"no command":      {Targets: good.Targets},
 		"no such storage": {Targets: []StorageTarget{{"rocks", ""}}, Command: command},
 		"unknown preset":  {Targets: []StorageTarget{{"sqlite3", "faster"}}, Command: command},
+		"KEY=VALUE":       {Targets: []StorageTarget{{"sqlite3", "fast+sync"}}, Command: command},
 		"not given":       {Targets: PeerTargets(), Command: command},
 		"make -C interop": {Targets: PeerTargets(), Command: command, Peers: t.TempDir()},
 		"size -1":         {Targets: good.Targets, Command: command, Sizes: []int{-1}},

@@ -136,7 +136,7 @@ func checkLevelDBRatios(b *bench) error {
 		return nil
 	}
 	resilient, fast, sqlite := ours("leveldb", "resilient"), ours("leveldb", "fast"), ours("sqlite3", "resilient")
-	unsynced := ours("leveldb", "fast,sync_tables=false")
+	unsynced := ours("leveldb", "fast+sync_tables=false")
 	r, err := measure(b, perf.StorageOptions{Targets: []perf.StorageTarget{{Name: "null"}, appendLog, cppLevelDB, resilient, fast, unsynced, sqlite, ours("sqlite3", "fast")},
 		Sizes: append([]int{100}, middle...)})
 	if err != nil {
