@@ -49,8 +49,16 @@ func escape(s string) string {
 	return fmt.Sprintf("%s~%016x", e[:cut], h.Sum64())
 }
 
-func partName(dir string, number uint64) string {
-	return path.Join(dir, fmt.Sprintf("part-%05d.parquet", number))
+// partName is "part-00001.parquet" for columns; parts of payloads are named otherwise, so that "part-*" is of one schema.
+func partName(kind byte, dir string, number uint64) string {
+	prefix := "part"
+	switch kind {
+	case partRaw:
+		prefix = "raw"
+	case partMixed:
+		prefix = "small"
+	}
+	return path.Join(dir, fmt.Sprintf("%s-%05d.parquet", prefix, number))
 }
 
 func segmentName(number uint64) string { return fmt.Sprintf("%08d.log", number) }

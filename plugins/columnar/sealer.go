@@ -340,7 +340,7 @@ func (s *sealer) write(r *rows, t *topicState) (partRef, error) {
 	if t != nil {
 		dir, ref.topic, topic = t.dir, t.ID, &t.Topic
 	}
-	ref.name = partName(dir, ref.number)
+	ref.name = partName(r.kind, dir, ref.number)
 	if err := s.makeDir(dir); err != nil {
 		return ref, err
 	}
