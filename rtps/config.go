@@ -66,7 +66,7 @@ type Config struct {
 	Lease time.Duration
 
 	// RecvBuffer is the receive buffer asked for the data socket in bytes, default 16 MiB. The kernel may give less:
-	// Stats.RecvBuffer.
+	// Stats.RecvBuffer. Where it gives much less, readers are spread over further sockets for the peers on this host.
 	RecvBuffer int
 
 	// MaxReassembly bounds the bytes held by incomplete and out-of-order samples of the whole participant, default 64 MiB.
@@ -80,6 +80,8 @@ type Config struct {
 	// Transport replaces the UDP sockets, for tests. Range, Peers, Interfaces, NoMulticast and RecvBuffer are its business
 	// then.
 	Transport Transport
+
+	lanes int // tests: so many, however large the receive buffer is; 0 = as the buffer asks for
 
 	// Logger gets what is worth telling a user; nil is silent.
 	Logger *slog.Logger

@@ -63,3 +63,63 @@ func (o *outbox) send(l link) {
 }
 
 var outboxes = sync.Pool{New: func() any { return new(outbox) }}
+
+// sendQueue sends outboxes in the order in which they were filled, though several goroutines release the participant's
+// mutex: a count that overtakes a lower one makes the peer ignore the lower one's message.
+type sendQueue struct {
+	mu    sync.Mutex
+	idle  sync.Cond // signalled when everything is sent; L is mu
+	queue []*outbox
+	busy  bool // a goroutine is sending
+}
+
+// maxSends is how many outboxes may wait while the system takes nothing; then those who bring more wait too.
+const maxSends = 64
+
+func newSendQueue() *sendQueue {
+	q := &sendQueue{}
+	q.idle.L = &q.mu
+	return q
+}
+
+// add appends an outbox. The participant's mutex is held: it makes the order.
+func (q *sendQueue) add(o *outbox) {
+	q.mu.Lock()
+	q.queue = append(q.queue, o)
+	q.mu.Unlock()
+}
+
+// send sends what is queued, unless another goroutine is at it: that one sends it then.
+func (q *sendQueue) send(l link) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.busy {
+		for len(q.queue) > maxSends {
+			q.idle.Wait()
+		}
+		return
+	}
+	q.busy = true
+	for len(q.queue) > 0 {
+		o := q.queue[0]
+		n := copy(q.queue, q.queue[1:])
+		q.queue[n] = nil
+		q.queue = q.queue[:n]
+		q.mu.Unlock()
+		o.send(l)
+		o.reset()
+		outboxes.Put(o)
+		q.mu.Lock()
+	}
+	q.busy = false
+	q.idle.Broadcast()
+}
+
+// wait returns when everything that was added before is sent.
+func (q *sendQueue) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.busy || len(q.queue) > 0 { // whoever added it sends it
+		q.idle.Wait()
+	}
+}

@@ -25,7 +25,9 @@ type Participant struct {
 	prefix   wire.Prefix
 	began    time.Time // origin of mono
 	link     link
+	sends    *sendQueue
 	pool     *pool
+	lanes    []netip.AddrPort    // further addresses of ours on this host
 	askLimit int                 // bytes of the socket's buffer that fragments asked for at once may fill
 	pause    func(time.Duration) // between datagrams
 	wg       sync.WaitGroup
@@ -40,10 +42,11 @@ type Participant struct {
 	fill      filler
 	timers    timers
 	out       *outbox
-	now       mono  // of the batch or timer at hand
-	wall      int64 // wall clock of the same moment
-	held      int64 // bytes of incomplete and out-of-order samples
-	reclaimed mono  // last look for incomplete samples to give up
+	laned     []byte // scratch of announcementFor
+	now       mono   // of the batch or timer at hand
+	wall      int64  // wall clock of the same moment
+	held      int64  // bytes of incomplete and out-of-order samples
+	reclaimed mono   // last look for incomplete samples to give up
 	peers     map[wire.Prefix]*peer
 	topics    map[string]map[GUID]*endpoint // remote endpoints by topic
 	endpoints int                           // of all peers
@@ -76,7 +79,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	p := &Participant{
 		cfg: cfg, log: cfg.Logger, began: time.Now(), pool: newPool(poolLimit), timers: newTimers(),
 		peers: map[wire.Prefix]*peer{}, topics: map[string]map[GUID]*endpoint{}, readers: map[wire.EntityID]*Reader{}, writers: map[wire.EntityID]*Writer{},
-		sources: map[GUID][]*source{}, early: map[GUID]int64{}, pacers: map[netip.AddrPort]*pacer{}, changed: make(chan struct{}), awake: make(chan struct{}, 1), out: new(outbox),
+		sources: map[GUID][]*source{}, early: map[GUID]int64{}, pacers: map[netip.AddrPort]*pacer{}, changed: make(chan struct{}), awake: make(chan struct{}, 1), out: new(outbox), sends: newSendQueue(),
 	}
 	p.fill.pool = p.pool
 	// Fresh at every start: peers keep what they know of an old prefix. It must not begin with a vendor's id.
@@ -95,6 +98,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 		p.link, p.pause = l, pause
 	}
 	p.done, p.stop = context.WithCancel(context.Background())
+	p.lanes = p.link.lanes()
 	p.addBuiltin()
 	var s Stats
 	p.link.stats(&s)
@@ -134,12 +138,10 @@ func (p *Participant) unlock() {
 		p.mu.Unlock()
 		return
 	}
-	o := p.out
+	p.sends.add(p.out)
 	p.out = outboxes.Get().(*outbox)
 	p.mu.Unlock()
-	o.send(p.link)
-	o.reset()
-	outboxes.Put(o)
+	p.sends.send(p.link)
 }
 
 // receive takes a batch of datagrams from the link.
@@ -364,6 +366,7 @@ func (p *Participant) close() error {
 	}
 	p.closed = true
 	p.unlock()
+	p.sends.wait()
 	err := p.link.Announce(func(_, _ []netip.AddrPort) []byte { return goodbye })
 	if err != nil {
 		p.log.Debug("goodbye by multicast failed", "err", err)

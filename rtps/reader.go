@@ -33,6 +33,7 @@ type Reader struct {
 	guid    GUID
 	entity  wire.EntityID
 	cfg     ReaderConfig
+	lane    int         // of Participant.lanes, where there are any
 	take    builtinFunc // builtin readers: instead of cfg.Handler
 	sources map[GUID]*source
 
@@ -62,7 +63,7 @@ func (p *Participant) NewReader(cfg ReaderConfig) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new reader %s: %w", cfg.Topic, err)
 	}
-	r := &Reader{p: p, guid: wire.MakeGUID(p.prefix, id), entity: id, cfg: cfg, sources: map[GUID]*source{}}
+	r := &Reader{p: p, guid: wire.MakeGUID(p.prefix, id), entity: id, cfg: cfg, lane: p.pickLane(cfg.Topic), sources: map[GUID]*source{}}
 	p.readers[id] = r
 	p.publish(r.endpoint(), false)
 	for _, e := range p.topics[cfg.Topic] {

@@ -188,10 +188,15 @@ func (p *Participant) dropEndpoint(e *endpoint) {
 	p.dirty = true
 }
 
+// announced is what everyone is told of a local endpoint. It has no locators: the participant's apply, and those differ by
+// audience (loopback or not).
+func announced(e Endpoint) wire.EndpointData {
+	return wire.EndpointData{GUID: e.GUID, Version: wire.Protocol, Vendor: wire.VendorGobag, Topic: e.Topic, Type: e.Type, QoS: e.QoS, UserData: e.UserData}
+}
+
 // publish announces a local endpoint.
 func (p *Participant) publish(e Endpoint, writer bool) {
-	d := wire.EndpointData{GUID: e.GUID, Version: wire.Protocol, Vendor: wire.VendorGobag, Topic: e.Topic, Type: e.Type, QoS: e.QoS, UserData: e.UserData}
-	// No locators: the participant's apply, and those differ by audience (loopback or not).
+	d := announced(e)
 	w := p.subWriter
 	if writer {
 		w = p.pubWriter

@@ -340,8 +340,12 @@ func (w *Writer) put(key GUID, payload []byte, inline wire.InlineQoS, end bool) 
 
 // postBuiltin sends a sample of a builtin topic to one reader.
 func (w *Writer) postBuiltin(k *sink, s *wsample) {
-	b := w.p.out.open(w.p, k.dst, k.guid.Prefix(), len(s.data)+64)
+	payload := s.data
+	if w == w.p.subWriter && !s.isKey {
+		payload = w.p.announcementFor(k.peer, s.key, payload)
+	}
+	b := w.p.out.open(w.p, k.dst, k.guid.Prefix(), len(payload)+64)
 	b = wire.AppendInfoTS(b, wire.TimestampFromUnix(s.time))
-	b = wire.AppendData(b, &wire.Data{Reader: k.guid.Entity(), Writer: w.entity, Seq: s.seq, Key: s.isKey, InlineQoS: *s.inline, Payload: s.data})
+	b = wire.AppendData(b, &wire.Data{Reader: k.guid.Entity(), Writer: w.entity, Seq: s.seq, Key: s.isKey, InlineQoS: *s.inline, Payload: payload})
 	w.p.out.close(b)
 }

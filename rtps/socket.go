@@ -29,14 +29,21 @@ func listenUDP(port int, shared bool) (*socket, error) {
 			return err
 		}
 	}
-	c, err := lc.ListenPacket(context.Background(), "udp4", fmt.Sprintf("0.0.0.0:%d", port))
+	return listen(&lc, fmt.Sprintf("0.0.0.0:%d", port))
+}
+
+// listenLoopback binds a free port on loopback.
+func listenLoopback() (*socket, error) { return listen(&net.ListenConfig{}, loopback.String()+":0") }
+
+func listen(lc *net.ListenConfig, address string) (*socket, error) {
+	c, err := lc.ListenPacket(context.Background(), "udp4", address)
 	if err != nil {
-		return nil, fmt.Errorf("bind udp port %d: %w", port, err)
+		return nil, fmt.Errorf("bind udp %s: %w", address, err)
 	}
 	s := &socket{UDPConn: c.(*net.UDPConn)}
 	if s.raw, err = s.SyscallConn(); err != nil {
 		_ = s.Close()
-		return nil, fmt.Errorf("bind udp port %d: %w", port, err)
+		return nil, fmt.Errorf("bind udp %s: %w", address, err)
 	}
 	return s, nil
 }

@@ -52,16 +52,18 @@ type link interface {
 	segmentation() bool          // outMsg.segment works
 	onLink(a netip.Addr) bool    // a is on a subnet of one of our interfaces
 	mtu(a netip.Addr) int        // of that interface; 0 where a is on none
+	lanes() []netip.AddrPort     // further addresses on this host that we receive at
 	stats(*Stats)
 }
 
 // plainLink makes a link of a Transport by joining the parts of each message.
 type plainLink struct{ Transport }
 
-func (l plainLink) segmentation() bool     { return false }
-func (l plainLink) onLink(netip.Addr) bool { return false }
-func (l plainLink) mtu(netip.Addr) int     { return 0 }
-func (l plainLink) stats(*Stats)           {}
+func (l plainLink) segmentation() bool      { return false }
+func (l plainLink) onLink(netip.Addr) bool  { return false }
+func (l plainLink) mtu(netip.Addr) int      { return 0 }
+func (l plainLink) lanes() []netip.AddrPort { return nil }
+func (l plainLink) stats(*Stats)            {}
 
 func (l plainLink) sendBatch(ms []outMsg) error {
 	var first error

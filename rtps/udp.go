@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,16 +35,17 @@ var spdpGroup = netip.AddrFrom4([4]byte{239, 255, 0, 1})
 // udpLink is the participant's sockets: two for unicast, bound to every address (peers on this host send to 127.0.0.1
 // whatever we announce), and one for multicast discovery.
 type udpLink struct {
-	cfg   Config
-	log   *slog.Logger
-	names []string // of the interfaces to use; empty: all
-	id    int      // participant id: which ports
-	disc  *socket
-	data  *socket
-	multi *socket // nil without multicast
-	group *ipv4.PacketConn
-	wg    sync.WaitGroup
-	stop  context.CancelFunc
+	cfg    Config
+	log    *slog.Logger
+	names  []string // of the interfaces to use; empty: all
+	id     int      // participant id: which ports
+	disc   *socket
+	data   *socket
+	multi  *socket   // nil without multicast
+	spread []*socket // lanes
+	group  *ipv4.PacketConn
+	wg     sync.WaitGroup
+	stop   context.CancelFunc
 
 	announce sync.Mutex // serializes Announce: it switches the multicast interface
 	rounds   int        // of Announce
@@ -91,6 +93,13 @@ func newUDPLink(cfg Config) (*udpLink, error) {
 			// A host without any multicast route or permission still works by unicast.
 			l.log.Warn("multicast discovery is off", "err", err)
 		}
+	}
+	lanes := lanesFor(cfg.RecvBuffer, l.data.recvBuffer())
+	if cfg.lanes > 0 {
+		lanes = cfg.lanes
+	}
+	if slices.ContainsFunc(ifs, func(i netif) bool { return i.loopback }) && cfg.Range != RangeOff {
+		l.openLanes(lanes)
 	}
 	return l, nil
 }
@@ -167,6 +176,9 @@ func (l *udpLink) Start(receive func([][]byte)) error {
 		})
 	}
 	run(l.data, 32)
+	for _, s := range l.spread {
+		run(s, laneBatch)
+	}
 	run(l.disc, 8)
 	if l.multi != nil {
 		run(l.multi, 8)
@@ -397,7 +409,7 @@ func (l *udpLink) refreshInterfaces() {
 func (l *udpLink) stats(s *Stats) {
 	s.SentPackets, s.SentBytes, s.SendErrors = l.packets.Load(), l.bytes.Load(), l.sendErrors.Load()
 	s.RecvBuffer = l.data.recvBuffer()
-	for _, k := range []*socket{l.data, l.disc, l.multi} {
+	for _, k := range append([]*socket{l.data, l.disc, l.multi}, l.spread...) {
 		if k != nil {
 			s.KernelDrops += k.drops()
 		}
@@ -410,6 +422,9 @@ func (l *udpLink) Close() error {
 	errs := []error{l.disc.Close(), l.data.Close()}
 	if l.multi != nil {
 		errs = append(errs, l.multi.Close())
+	}
+	for _, s := range l.spread {
+		errs = append(errs, s.Close())
 	}
 	l.wg.Wait()
 	return errors.Join(errs...)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gobag/gobag/interop/lab"
 )
@@ -27,12 +26,6 @@ var loads = []struct {
 
 // shareNoise is how far the medians of one receiver lie apart where next to nothing is lost.
 const shareNoise = 0.005
-
-// The receivers of the unprivileged check.
-const (
-	byRecorder = "gobag record"
-	byProbe    = "gobag's reader alone"
-)
 
 // checkUnprivileged has every receiver take 100 MB/s in turn, all of them and the publishers as nobody, with the receive
 // buffers of a stock kernel.
@@ -58,15 +51,16 @@ func checkUnprivileged(b *bench) (err error) {
 			receivers := []string{vendor(lab.Cyclone), vendor(lab.Fast), byProbe, byRecorder}
 			for run := range pick(b, 3, 1) {
 				for _, r := range receivers {
-					share, text, err := receiveLoad(b, peer, r, load.topic, filepath.Join(bags, "bag"))
+					got, err := receiveLoad(b, loadTrial{peer: peer, receiver: r, topics: []lab.Topic{load.topic}, nobody: true,
+						rcvbuf: lab.StockRmemMax, dir: filepath.Join(bags, "bag")})
 					if err != nil {
 						return fmt.Errorf("%s from %s by %s: %w", load.name, vendor(peer), r, err)
 					}
-					shares[r] = append(shares[r], share)
-					b.note("%s from %s, run %d, %s: %.2f %%", load.name, vendor(peer), run+1, r, 100*share)
+					shares[r] = append(shares[r], got.share())
+					b.note("%s from %s, run %d, %s: %s", load.name, vendor(peer), run+1, r, got)
 					if r == byRecorder {
 						records++
-						if strings.Contains(text, "416.0 KiB") && strings.Contains(text, "sysctl -w net.core.rmem_max=") {
+						if strings.Contains(got.text, "416.0 KiB") && strings.Contains(got.text, "sysctl -w net.core.rmem_max=") {
 							hints++
 						}
 					}
@@ -92,64 +86,4 @@ func openBags() (string, error) {
 		return "", err
 	}
 	return dir, os.Chown(dir, lab.Nobody, lab.Nobody)
-}
-
-// receiveLoad publishes for some seconds and returns the share of the samples that the receiver got, and what it printed.
-func receiveLoad(b *bench, peer lab.Vendor, receiver string, t lab.Topic, dir string) (share float64, text string, err error) {
-	n, err := lab.NewNet()
-	if err != nil {
-		return 0, "", err
-	}
-	defer n.Close()
-	if err := n.AsNobody(); err != nil {
-		return 0, "", err
-	}
-	topics := []lab.Topic{t}
-	var p *lab.Proc
-	switch receiver {
-	case byRecorder:
-		rec, e := b.gobag.Record(n, dir, topics, "--min-free-space", "0")
-		if e != nil {
-			return 0, "", e
-		}
-		defer os.RemoveAll(dir)
-		p = rec.Proc
-	case byProbe:
-		p, err = n.SubscribeAs(lab.Own, topics)
-	case vendor(lab.Cyclone):
-		p, err = n.SubscribeAs(lab.Cyclone, topics)
-	default: // Fast DDS asks for nothing by itself, and so for half of what it may have
-		p, err = n.SubscribeAs(lab.Fast, topics, "--rcvbuf", strconv.Itoa(lab.StockRmemMax))
-	}
-	if err != nil {
-		return 0, "", err
-	}
-	defer p.Kill()
-	pub, err := n.PublishAs(peer, topics, "--seconds", "3", "--wait", "1", "--linger", "3")
-	if err != nil {
-		return 0, "", err
-	}
-	defer pub.Kill()
-	if err := errors.Join(pub.Wait(60*time.Second), b.sleep(200*time.Millisecond), p.Stop(60*time.Second)); err != nil {
-		return 0, "", err
-	}
-	var sent, got int64
-	for _, s := range lab.SentBy(pub) {
-		sent += s.Count
-	}
-	if receiver == byRecorder {
-		info, err := b.gobag.Info(dir)
-		if err != nil {
-			return 0, "", err
-		}
-		got = info.MessageCount
-	} else {
-		for _, e := range p.Events("topic") {
-			got += e.Int("got")
-		}
-	}
-	if sent == 0 {
-		return 0, "", errors.New("nothing was sent")
-	}
-	return float64(got) / float64(sent), p.Stdout() + p.Stderr(), nil
 }

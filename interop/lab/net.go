@@ -103,6 +103,7 @@ func Sweep() {
 			_ = run("ip", "netns", "del", name)
 		}
 	}
+	sweepLimits()
 	sweepDisks()
 }
 

@@ -50,9 +50,10 @@ func (n *Net) startPeer(name string, topics []Topic, options []string) (*Proc, e
 
 // Sent is what a publisher says of a topic at its end.
 type Sent struct {
-	Count         int64 // running numbers 0…Count-1 went out
-	Failed        int64 // write calls that gave up; their number was used again
-	P50, P99, Max time.Duration
+	Count         int64         // running numbers 0…Count-1 went out
+	Failed        int64         // write calls that gave up; their number was used again
+	P50, P99, Max time.Duration // of write calls
+	Late          time.Duration // worst, behind the schedule
 }
 
 // SentBy returns what a publisher that has ended sent, by topic name.
@@ -60,7 +61,7 @@ func SentBy(p *Proc) map[string]Sent {
 	sent := map[string]Sent{}
 	for _, e := range p.Events("topic") {
 		sent[e.Text("topic")] = Sent{Count: e.Int("sent"), Failed: e.Int("failed"), P50: time.Duration(e.Int("p50_ns")),
-			P99: time.Duration(e.Int("p99_ns")), Max: time.Duration(e.Int("max_ns"))}
+			P99: time.Duration(e.Int("p99_ns")), Max: time.Duration(e.Int("max_ns")), Late: time.Duration(e.Int("lag_ns"))}
 	}
 	return sent
 }
