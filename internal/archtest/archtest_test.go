@@ -61,6 +61,8 @@ var table = map[string]rule{
 	"internal/ecmare":    {third: []string{"github.com/dlclark/regexp2"}},
 	"internal/selection": {own: []string{"ros", "internal/ecmare"}},
 	"internal/netsim":    {own: []string{"rtps/wire"}},
+	"internal/msgtext":   {own: []string{"msg", "msg/shred"}, test: []string{"cdr"}},
+	"internal/sqlview":   {own: []string{"bag", "plugin", "msg", "msg/shred"}, third: []string{"modernc.org/sqlite"}, test: []string{"cdr", "plugins/..."}},
 	"internal/archtest":  {},
 	"interop/...":        {own: []string{everything}, third: []string{"golang.org/x/sys"}},
 	"examples/...":       {own: []string{everything}},
