@@ -9,9 +9,9 @@ import (
 )
 
 // WritePieces appends pieces to f, one after the other, as f.Write of them all would: in one system call where the
-// system has such a call, up to eight pieces a call. It returns how many bytes were written; an error names f.
-func WritePieces(f *os.File, pieces ...[]byte) (int64, error) {
-	var iov [8]syscall.Iovec
+// system has such a call, up to 256 pieces a call. It returns how many bytes were written; an error names f.
+func WritePieces(f *os.File, pieces [][]byte) (int64, error) {
+	var iov [256]syscall.Iovec
 	var total int64
 	fd := f.Fd()
 	skip := 0 // bytes of pieces[0] that are written

@@ -12,8 +12,8 @@ const (
 	writebackAlign = 64 << 10
 )
 
-// flush writes changed topics and the open chunk, which extra completes: topics, pack, chunk, message indexes.
-func (w *writer) flush(extra []byte) error {
+// flush writes changed topics and the open chunk: topics, pack, chunk, message indexes.
+func (w *writer) flush() error {
 	if len(w.dirty) == 0 && w.messages == 0 {
 		return nil
 	}
@@ -26,11 +26,8 @@ func (w *writer) flush(extra []byte) error {
 	if w.messages == 0 {
 		return w.emit(w.head)
 	}
-	var crc uint32
-	if !w.set.noChunkCRC || !w.set.noDataCRC {
-		crc = crc32.Update(crc32.ChecksumIEEE(w.buf), crc32.IEEETable, extra)
-	}
-	p := pack{raw: w.set.noChunking, synced: w.synced, size: int64(len(w.buf) + len(extra)), messages: w.messages, order: w.first,
+	crc := w.chunk.checksum()
+	p := pack{raw: w.set.noChunking, synced: w.synced, size: int64(w.chunk.len()), messages: w.messages, order: w.first,
 		start: w.start, end: w.end}
 	if !w.set.noChunkCRC {
 		p.crc = crc
@@ -42,37 +39,36 @@ func (w *writer) flush(extra []byte) error {
 
 	var err error
 	if w.set.noChunking {
-		err = w.emitChunk(w.head, w.buf, extra, crc, nil)
+		err = w.emitRecords(w.head, w.chunk.all(), p.size, crc, nil)
 	} else {
-		err = w.chunk(&p, extra, crc)
+		err = w.emitChunk(&p, crc)
 	}
 	w.closeChunk(&p)
 	return err
 }
 
-// chunk writes the chunk itself and its message indexes.
-func (w *writer) chunk(p *pack, extra []byte, crc uint32) error {
-	records, name := w.buf, ""
+// emitChunk writes the chunk itself and its message indexes.
+func (w *writer) emitChunk(p *pack, crc uint32) error {
+	records, stored, name := w.chunk.all(), p.size, ""
 	if w.comp.name != "" && p.size <= maxInflated {
-		z, err := w.comp.compress(w.buf, extra)
+		z, err := w.comp.compress(records, p.size)
 		if err != nil {
 			return err
 		}
 		if int64(len(z)) < p.size || w.set.forceCompression {
-			records, extra, name = z, nil, w.comp.name
+			records, stored, name = [][]byte{z}, int64(len(z)), w.comp.name
 			if !w.set.noDataCRC {
 				crc = crc32.ChecksumIEEE(z)
 			}
 		}
 	}
-	stored := len(records) + len(extra)
 	b := append(w.head, opChunk)
 	at := w.off + int64(len(w.head))
-	b = le.AppendUint64(b, uint64(40+len(name)+stored))
+	b = le.AppendUint64(b, uint64(40+int64(len(name))+stored))
 	b = le.AppendUint64(le.AppendUint64(b, uint64(p.start)), uint64(p.end))
 	b = le.AppendUint32(le.AppendUint64(b, uint64(p.size)), p.crc)
 	w.head = le.AppendUint64(appendString(b, name), uint64(stored))
-	chunkLen := w.off + int64(len(w.head)+stored) - at
+	chunkLen := w.off + int64(len(w.head)) + stored - at
 	w.tail = w.tail[:0]
 	if !w.set.noMessageIndex {
 		for _, c := range w.touched {
@@ -81,8 +77,8 @@ func (w *writer) chunk(p *pack, extra []byte, crc uint32) error {
 			w.tail = end(append(b, c.entries...), at)
 		}
 	}
-	w.indexChunk(p, at, chunkLen, name, int64(stored))
-	return w.emitChunk(w.head, records, extra, crc, w.tail)
+	w.indexChunk(p, at, chunkLen, name, stored)
+	return w.emitRecords(w.head, records, stored, crc, w.tail)
 }
 
 // closeChunk adds the chunk's sums and empties it.
@@ -99,10 +95,8 @@ func (w *writer) closeChunk(p *pack) {
 		w.total = span{min(w.total.lo, p.start), max(w.total.hi, p.end)}
 	}
 	w.all += w.messages
-	w.touched, w.buf, w.perMessage, w.messages = w.touched[:0], w.buf[:0], w.perMessage[:0], 0
-	if cap(w.buf) > 2*maxChunkSize {
-		w.buf = nil // after a huge message that went through it
-	}
+	w.touched, w.perMessage, w.messages = w.touched[:0], w.perMessage[:0], 0
+	w.chunk.reset()
 }
 
 // indexChunk notes a chunk for the summary: stamps, place, sizes, compression, and for each channel its number of
@@ -138,15 +132,18 @@ func (w *writer) emit(b []byte) error {
 	return nil
 }
 
-// emitChunk appends head, the records a and b whose checksum is known, and tail, in one system call and without a copy.
-func (w *writer) emitChunk(head, a, b []byte, crc uint32, tail []byte) error {
-	n, err := fsx.WritePieces(w.f, head, a, b, tail)
+// emitRecords appends head, records whose length and checksum are known, and tail, without a copy and where the system
+// can in one call.
+func (w *writer) emitRecords(head []byte, records [][]byte, size int64, crc uint32, tail []byte) error {
+	w.pieces = append(append(append(w.pieces[:0], head), records...), tail)
+	n, err := fsx.WritePieces(w.f, w.pieces)
+	clear(w.pieces)
 	w.off += n
 	if err != nil {
 		return err
 	}
 	if !w.set.noDataCRC {
-		w.crc = crcCombine(crc32.Update(w.crc, crc32.IEEETable, head), crc, int64(len(a)+len(b)))
+		w.crc = crcCombine(crc32.Update(w.crc, crc32.IEEETable, head), crc, size)
 		w.crc = crc32.Update(w.crc, crc32.IEEETable, tail)
 	}
 	w.push()

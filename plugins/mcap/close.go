@@ -32,13 +32,13 @@ func (w *writer) Close(m plugin.Metadata) error {
 	cerr := w.f.Close() // its name is durable since it was created
 	w.done = errors.Join(err, cerr)
 	w.size.Store(w.off)
-	w.buf, w.head, w.tail, w.index, w.comp = nil, nil, nil, nil, nil
+	w.chunk, w.head, w.tail, w.index, w.comp = records{}, nil, nil, nil, nil
 	return w.done
 }
 
 // finish writes what stands behind the last chunk.
 func (w *writer) finish(m plugin.Metadata) error {
-	if err := w.flush(nil); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	// Topics without messages have no channel yet.
@@ -49,7 +49,7 @@ func (w *writer) finish(m plugin.Metadata) error {
 			}
 		}
 	}
-	b := w.buf
+	b := w.chunk.buf
 	if m != (plugin.Metadata{}) {
 		at := len(b)
 		b = appendMetadata(b, metadataName, metadataKey, m.Text)

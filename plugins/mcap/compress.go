@@ -40,22 +40,24 @@ func newCompressor(s settings) (*compressor, error) {
 	return c, nil
 }
 
-// compress returns a frame of a followed by b, valid until the next call.
-func (c *compressor) compress(a, b []byte) ([]byte, error) {
+// compress returns a frame of pieces of size bytes in all, valid until the next call.
+func (c *compressor) compress(pieces [][]byte, size int64) ([]byte, error) {
 	c.out.Reset()
 	var w interface {
 		Write([]byte) (int, error)
 		Close() error
 	} = c.lz4
 	if c.zstd != nil {
-		c.zstd.ResetContentSize(&c.out, int64(len(a)+len(b)))
+		c.zstd.ResetContentSize(&c.out, size)
 		w = c.zstd
 	} else {
 		c.lz4.Reset(&c.out)
 	}
-	_, err := w.Write(a)
-	if err == nil {
-		_, err = w.Write(b)
+	var err error
+	for _, p := range pieces {
+		if err == nil {
+			_, err = w.Write(p)
+		}
 	}
 	if err == nil {
 		err = w.Close()

@@ -36,6 +36,7 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	}
 	w := &writer{path: path, set: set, distro: o.ROSDistro, byKey: map[topicKey]plugin.TopicID{}, schemas: map[schemaKey]uint16{},
 		start: plugin.NoStart, total: span{lo: plugin.NoStart}}
+	w.chunk.noSum = set.noChunkCRC && set.noDataCRC
 	if w.comp, err = newCompressor(set); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ const (
 	chunkSize    = 768 << 10 // rosbag2's; fits the second-level cache
 	maxChunkSize = 64 << 20
 	chunkAge     = time.Second
-	directSize   = 128 << 10 // an uncompressed message of this size goes to the file without a copy
 )
 
 // settings are what presets and configuration decide.

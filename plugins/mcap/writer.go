@@ -44,9 +44,10 @@ type writer struct {
 	channels []*channel
 	metadata []place
 
-	buf        []byte // records of the open chunk
-	perMessage []byte // of its pack
-	head, tail []byte // scratch
+	chunk      records // the open one
+	perMessage []byte  // of its pack
+	head, tail []byte  // scratch
+	pieces     [][]byte
 	messages   uint64 // in it
 	order      uint64 // of the last message
 	first      uint64 // order of the first message of the chunk
@@ -152,16 +153,18 @@ func (w *writer) Write(batch []plugin.Message) error {
 			return fmt.Errorf("write: message of %d bytes, at most %d: %w", len(m.Data), maxMessage, plugin.ErrUnsupported)
 		}
 	}
+	defer w.chunk.forget()
 	for i := range batch {
 		if err := w.message(&batch[i]); err != nil {
 			return w.poison(err)
 		}
 	}
-	if w.messages > 0 && time.Since(w.began) >= chunkAge {
-		if err := w.flush(nil); err != nil {
+	if w.messages > 0 && (w.chunk.bytes >= lendAtLeast || time.Since(w.began) >= chunkAge) {
+		if err := w.flush(); err != nil {
 			return w.poison(err)
 		}
 	}
+	w.chunk.settle()
 	w.updateSize()
 	return nil
 }
@@ -172,9 +175,8 @@ func (w *writer) poison(err error) error {
 }
 
 func (w *writer) message(m *plugin.Message) error {
-	direct := len(m.Data) >= directSize && w.comp.name == ""
-	if w.messages > 0 && (direct || int64(len(w.buf)+len(m.Data)) > w.set.chunkSize) {
-		if err := w.flush(nil); err != nil {
+	if w.messages > 0 && int64(w.chunk.len()+len(m.Data)) > w.set.chunkSize {
+		if err := w.flush(); err != nil {
 			return err
 		}
 	}
@@ -199,20 +201,24 @@ func (w *writer) message(m *plugin.Message) error {
 	}
 	c.n++
 	c.bytes += uint64(len(m.Data))
-	c.entries = le.AppendUint64(le.AppendUint64(c.entries, uint64(m.RecvTime)), uint64(len(w.buf)))
+	c.entries = le.AppendUint64(le.AppendUint64(c.entries, uint64(m.RecvTime)), uint64(w.chunk.len()))
 
 	publish := m.SendTime
 	if publish == 0 { // MCAP asks for the log time where it is unknown
 		publish = m.RecvTime
 	}
-	b := append(w.buf, opMessage)
+	b := append(w.chunk.buf, opMessage)
 	b = le.AppendUint64(b, uint64(messageHead+len(m.Data)))
 	b = le.AppendUint32(le.AppendUint16(b, c.id), uint32(m.Seq))
-	w.buf = le.AppendUint64(le.AppendUint64(b, uint64(m.RecvTime)), uint64(publish))
-	if direct {
-		return w.flush(m.Data)
+	w.chunk.buf = le.AppendUint64(le.AppendUint64(b, uint64(m.RecvTime)), uint64(publish))
+	if len(m.Data) < lendSize {
+		w.chunk.add(m.Data)
+	} else {
+		w.chunk.lend(m.Data)
 	}
-	w.buf = append(w.buf, m.Data...)
+	if int64(w.chunk.len()) >= w.set.chunkSize {
+		return w.flush()
+	}
 	return nil
 }
 
@@ -255,13 +261,13 @@ func (w *writer) channelOf(t *topicState) (*channel, error) {
 		w.schemaAt = append(w.schemaAt, key)
 		schema = uint16(len(w.schemaAt))
 		w.schemas[key] = schema
-		w.buf = w.appendSchema(w.buf, schema)
+		w.chunk.buf = w.appendSchema(w.chunk.buf, schema)
 	}
 	c := &channel{id: uint16(len(w.channels) + 1), schema: schema, topic: t, qos: t.OfferedQoS, hash: t.TypeHash}
 	w.channels = append(w.channels, c)
 	t.channels = append(t.channels, c.id)
 	w.markDirty(t)
-	w.buf = appendChannel(w.buf, c)
+	w.chunk.buf = appendChannel(w.chunk.buf, c)
 	return c, nil
 }
 
@@ -288,7 +294,7 @@ func (w *writer) Sync() error {
 		w.mu.Unlock()
 		return err
 	}
-	if err := w.flush(nil); err != nil {
+	if err := w.flush(); err != nil {
 		defer w.mu.Unlock()
 		return w.poison(err)
 	}
@@ -315,7 +321,7 @@ func (w *writer) Sync() error {
 func (w *writer) Size() int64 { return w.size.Load() }
 
 func (w *writer) updateSize() {
-	n := w.off + int64(len(w.buf)+len(w.perMessage)) + int64(w.messages)*16 + w.extra + 512
+	n := w.off + int64(w.chunk.len()+len(w.perMessage)) + int64(w.messages)*16 + w.extra + 512
 	if n > w.size.Load() {
 		w.size.Store(n)
 	}
