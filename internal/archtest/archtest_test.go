@@ -66,6 +66,10 @@ var table = map[string]rule{
 	"internal/archtest":  {},
 	"interop/...":        {own: []string{everything}, third: []string{"golang.org/x/sys"}},
 	"examples/...":       {own: []string{everything}},
+
+	"ros/transcode": {own: []string{"msg", "cdr"}},
+	"ros/ros1": {own: []string{"ros", "msg", "cdr"}, third: []string{"github.com/bluenviron/goroslib/v2/pkg"},
+		test: []string{"ros/nodetest"}},
 }
 
 // testModules may be imported by any test file.
