@@ -42,6 +42,9 @@ func (w *writer) Close(m plugin.Metadata) error {
 			err = fmt.Errorf("close storage %s: %w", w.dir, err)
 		}
 	}
+	if err != nil {
+		w.sealer.abandon()
+	}
 	if w.f != nil {
 		w.older = append(w.older, w.f)
 	}
@@ -127,7 +130,7 @@ func (s *sealer) mix(ts []*topicRows) error {
 		byTopic[t.t.ID] = t
 		sums[t.t.ID] = &topicSums{t.t.ID, t.last, t.t.count, t.t.bytes}
 	}
-	r, err := newRows(partMixed, nil, 0, s.comp, s.w.set.store)
+	r, err := newRows(partMixed, nil, 0, s.comp, s.w.set.store, func() (*os.File, error) { return s.createPart(mixedDir) })
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"sync"
 
 	"github.com/gobag/gobag/plugin"
 )
@@ -39,18 +38,27 @@ type block struct {
 	segment uint64
 }
 
-var blocks = sync.Pool{New: func() any { return &block{b: make([]byte, frameHead, blockSize)} }}
+// spareBlocks are blocks that are done with. A garbage collection takes none of them, as it would of a sync.Pool.
+var spareBlocks = make(chan *block, maxInFlight/blockSize)
 
 func newBlock() *block {
-	k := blocks.Get().(*block)
-	k.b = k.b[:frameHead]
-	return k
+	select {
+	case k := <-spareBlocks:
+		return k
+	default:
+		return &block{b: make([]byte, frameHead, blockSize)}
+	}
 }
 
 // free gives a block back, unless it has grown.
 func (k *block) free() {
-	if cap(k.b) <= 2*blockSize {
-		blocks.Put(k)
+	if cap(k.b) > 2*blockSize {
+		return
+	}
+	k.b = k.b[:frameHead]
+	select {
+	case spareBlocks <- k:
+	default:
 	}
 }
 
@@ -103,8 +111,10 @@ func (f *frame) whole(b []byte) bool {
 	return crc32.Checksum(b[12:frameHead+f.length], castagnoli) == f.crc
 }
 
-// records calls message for every message of a frame and other for every other record. at is the offset of a payload in b.
+// records calls message for every message of a frame and other for every other record. at is the offset of a payload in b;
+// m is valid until the next call.
 func records(b []byte, message func(kind byte, m *plugin.Message, at int) error, other func(kind byte, content []byte) error) error {
+	m := new(plugin.Message) // one for all
 	for at := 0; at < len(b); {
 		switch kind := b[at]; kind {
 		case recordMessage, recordCarried:
@@ -117,9 +127,9 @@ func records(b []byte, message func(kind byte, m *plugin.Message, at int) error,
 			if n > len(b)-at {
 				return errDamaged
 			}
-			m := plugin.Message{Topic: plugin.TopicID(le.Uint32(h[1:])), RecvTime: int64(le.Uint64(h[5:])), SendTime: int64(le.Uint64(h[13:])),
+			*m = plugin.Message{Topic: plugin.TopicID(le.Uint32(h[1:])), RecvTime: int64(le.Uint64(h[5:])), SendTime: int64(le.Uint64(h[13:])),
 				Seq: le.Uint64(h[21:]), Order: le.Uint64(h[29:]), Source: le.Uint32(h[37:]), Data: b[at : at+n : at+n]}
-			if err := message(kind, &m, at); err != nil {
+			if err := message(kind, m, at); err != nil {
 				return err
 			}
 			at += n

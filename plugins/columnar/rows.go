@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/gobag/gobag/msg"
@@ -147,6 +149,7 @@ type rows struct {
 	w     *parquet.Writer
 	batch *shred.Batch
 	own   []parquet.Values // columns that are not the program's
+	heads []head           // what becomes the system columns
 	cols  []*parquet.Values
 	count int   // rows in columns
 	bytes int64 // payload bytes of them
@@ -158,14 +161,29 @@ type rows struct {
 	kept                 int64  // see sealer.flush
 	payload              int64
 
+	file   *os.File // of the part, where pages go to it before the part is finished
+	pushed int64    // the system was asked to write it back up to here
+
 	loose  *shred.Batch // one row, to find a patch with
 	cursor *shred.Cursor
 	redone []byte
 	patch  []byte
 }
 
-func newRows(kind byte, prog *shred.Program, def int, comp *parquet.Compressor, store bool) (*rows, error) {
+// head is what a message has beside its payload.
+type head struct {
+	recv, send int64
+	seq, order uint64
+	source     uint32
+}
+
+// newRows makes rows of a kind. open creates the file of a part.
+func newRows(kind byte, prog *shred.Program, def int, comp *parquet.Compressor, store bool, open func() (*os.File, error)) (*rows, error) {
 	r := &rows{kind: kind, prog: prog, def: def}
+	create := func() (_ io.Writer, err error) {
+		r.file, err = open()
+		return r.file, err
+	}
 	var fields []parquet.Field
 	n := rawOwn
 	var counts int
@@ -183,7 +201,7 @@ func newRows(kind byte, prog *shred.Program, def int, comp *parquet.Compressor, 
 		fields = rawFields()
 	}
 	var err error
-	if r.w, err = parquet.NewWriter(fields, comp, parquet.Options{Store: store}); err != nil {
+	if r.w, err = parquet.NewWriter(fields, comp, parquet.Options{Store: store, Open: create}); err != nil {
 		return nil, err
 	}
 	r.own = make([]parquet.Values, n)
@@ -220,8 +238,12 @@ func (r *rows) add(m *plugin.Message, topic *plugin.Topic) (bool, error) {
 			}
 			return false, err
 		}
-		r.own[colPatch].Data = append(r.own[colPatch].Data, patch...)
-		r.own[colPatch].Ends = append(r.own[colPatch].Ends, uint32(len(r.own[colPatch].Data)))
+		if len(patch) > 0 {
+			v := &r.own[colPatch]
+			v.Ends = fillEnds(v.Ends, r.count, len(v.Data))
+			v.Data = append(v.Data, patch...)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
 	} else {
 		v := &r.own[colPayload]
 		v.Data = append(v.Data, m.Data...)
@@ -233,11 +255,7 @@ func (r *rows) add(m *plugin.Message, topic *plugin.Topic) (bool, error) {
 		v.Data = append(v.Data, strings.ToValidUTF8(topic.Name, "\ufffd")...)
 		v.Ends = append(v.Ends, uint32(len(v.Data)))
 	}
-	r.own[colLogTime].I64 = append(r.own[colLogTime].I64, m.RecvTime)
-	r.own[colPubTime].I64 = append(r.own[colPubTime].I64, m.SendTime)
-	r.own[colSource].I32 = append(r.own[colSource].I32, int32(m.Source))
-	r.own[colSeq].I64 = append(r.own[colSeq].I64, int64(m.Seq))
-	r.own[colOrder].I64 = append(r.own[colOrder].I64, int64(m.Order))
+	r.heads = append(r.heads, head{m.RecvTime, m.SendTime, m.Seq, m.Order, m.Source})
 	if r.count == 0 {
 		r.groupStart, r.groupEnd = m.RecvTime, m.RecvTime
 	} else {
@@ -288,6 +306,7 @@ func (r *rows) flush() error {
 		return nil
 	}
 	b := parquet.Batch{Rows: r.count, Cols: r.cols, Bytes: r.bytes}
+	r.system()
 	if r.batch != nil {
 		b.Counts = r.batch.Counts
 		v := &r.own[colForm]
@@ -305,8 +324,35 @@ func (r *rows) flush() error {
 	if r.batch != nil {
 		r.batch.Reset()
 	}
+	r.heads = r.heads[:0]
 	r.count, r.bytes = 0, 0
 	return nil
+}
+
+// system makes the system columns, and completes that of the patches.
+func (r *rows) system() {
+	recv, send := &r.own[colLogTime], &r.own[colPubTime]
+	seq, order, source := &r.own[colSeq], &r.own[colOrder], &r.own[colSource]
+	for i := range r.heads {
+		h := &r.heads[i]
+		recv.I64 = append(recv.I64, h.recv)
+		send.I64 = append(send.I64, h.send)
+		seq.I64 = append(seq.I64, int64(h.seq))
+		order.I64 = append(order.I64, int64(h.order))
+		source.I32 = append(source.I32, int32(h.source))
+	}
+	if r.kind == partTyped {
+		v := &r.own[colPatch]
+		v.Ends = fillEnds(v.Ends, r.count, len(v.Data))
+	}
+}
+
+// fillEnds adds empty values, of which there are n then.
+func fillEnds(ends []uint32, n, at int) []uint32 {
+	for len(ends) < n {
+		ends = append(ends, uint32(at))
+	}
+	return ends
 }
 
 // release gives back the memory of columns, which are empty.
@@ -314,6 +360,7 @@ func (r *rows) release() {
 	for i := range r.own {
 		r.own[i] = parquet.Values{}
 	}
+	r.heads = nil
 	if r.batch != nil {
 		clear(r.batch.Cols)
 		clear(r.batch.Counts)
@@ -339,4 +386,4 @@ func (r *rows) describe(number uint64, t *plugin.Topic) []parquet.KeyValue {
 }
 
 // reset drops all rows, after they were written.
-func (r *rows) reset() { r.groups, r.total, r.payload = r.groups[:0], 0, 0 }
+func (r *rows) reset() { r.groups, r.total, r.payload, r.file, r.pushed = r.groups[:0], 0, 0, nil, 0 }

@@ -20,6 +20,7 @@ type sealer struct {
 	topics   []*topicRows
 	comp     *parquet.Compressor
 	pending  int64 // payload bytes in columns
+	held     int64 // of compressed pages
 	kept     int64 // about what empty columns of all topics have room for
 	segments []*segment
 
@@ -184,13 +185,13 @@ func (s *sealer) message(m *plugin.Message) error {
 			return err
 		}
 	}
-	if t.size() >= s.w.set.partSize || t.bytes >= partPayload {
+	if t.held() >= s.w.set.partSize || t.bytes >= partPayload {
 		return s.seal(t)
 	}
-	for s.encoded.Load() > maxEncoded {
+	for s.held > maxEncoded {
 		big := t
 		for _, o := range s.topics {
-			if o.size() > big.size() {
+			if o.held() > big.held() {
 				big = o
 			}
 		}
@@ -204,9 +205,10 @@ func (s *sealer) message(m *plugin.Message) error {
 // add puts a message into columns, or stores its payload where that is not possible.
 func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
 	var err error
+	create := func() (*os.File, error) { return s.createPart(t.t.dir) }
 	if t.prog != nil {
 		if t.typed == nil {
-			if t.typed, err = newRows(partTyped, t.prog, s.state.definition(t.def), s.comp, s.w.set.store); err != nil {
+			if t.typed, err = newRows(partTyped, t.prog, s.state.definition(t.def), s.comp, s.w.set.store, create); err != nil {
 				t.prog = nil // a type that columns cannot hold
 			}
 		}
@@ -217,7 +219,7 @@ func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
 		}
 	}
 	if t.raw == nil {
-		if t.raw, err = newRows(partRaw, nil, 0, s.comp, s.w.set.store); err != nil {
+		if t.raw, err = newRows(partRaw, nil, 0, s.comp, s.w.set.store, create); err != nil {
 			return nil, err
 		}
 	}
@@ -225,12 +227,12 @@ func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
 	return t.raw, err
 }
 
-// size is what the pages of a topic take.
-func (t *topicRows) size() int64 {
+// held is what the pages of a topic take in memory.
+func (t *topicRows) held() int64 {
 	n := int64(0)
 	for _, r := range []*rows{t.typed, t.raw} {
 		if !r.empty() {
-			n += int64(r.w.Size())
+			n += int64(r.w.Held())
 		}
 	}
 	return n
@@ -254,7 +256,7 @@ func (s *sealer) flush(r *rows) error {
 	if r.empty() || r.count == 0 {
 		return nil
 	}
-	before, bytes := r.w.Size(), r.bytes
+	before, held, bytes := r.w.Size(), r.w.Held(), r.bytes
 	if err := r.flush(); err != nil {
 		return err
 	}
@@ -263,6 +265,10 @@ func (s *sealer) flush(r *rows) error {
 	s.pages.Add(int64(r.w.Size() - before))
 	s.paged.Add(bytes)
 	s.encoded.Add(int64(r.w.Size() - before))
+	s.held += int64(r.w.Held() - held)
+	if r.file != nil {
+		r.pushed = pushBack(r.file, r.pushed, int64(r.w.Size()))
+	}
 	if s.kept += max(0, bytes-r.kept); s.kept > maxPending {
 		s.kept -= max(r.kept, bytes)
 		r.release()
@@ -341,16 +347,13 @@ func (s *sealer) write(r *rows, t *topicState) (partRef, error) {
 		dir, ref.topic, topic = t.dir, t.ID, &t.Topic
 	}
 	ref.name = partName(r.kind, dir, ref.number)
-	if err := s.makeDir(dir); err != nil {
-		return ref, err
-	}
-	path := filepath.Join(s.w.dir, filepath.FromSlash(ref.name))
-	held := int64(r.w.Size())
+	held, size := int64(r.w.Held()), int64(r.w.Size())
 	var err error
-	if ref.size, err = writePart(path, r, r.describe(ref.number, topic)); err != nil {
+	if ref.size, err = s.finishPart(filepath.Join(s.w.dir, filepath.FromSlash(ref.name)), dir, r, r.describe(ref.number, topic)); err != nil {
 		return ref, err
 	}
-	s.encoded.Add(-held)
+	s.held -= held
+	s.encoded.Add(-size)
 	s.written.Add(ref.size)
 	r.reset()
 	if held > 1<<20 {
@@ -362,17 +365,29 @@ func (s *sealer) write(r *rows, t *topicState) (partRef, error) {
 // mixedDir is the directory of mixed parts.
 const mixedDir = "small"
 
-func writePart(path string, r *rows, kv []parquet.KeyValue) (int64, error) {
-	tmp := fsx.TempName(path)
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return 0, err
+// createPart makes a file for a part, which gets its name when it is whole.
+func (s *sealer) createPart(dir string) (*os.File, error) {
+	if err := s.makeDir(dir); err != nil {
+		return nil, err
 	}
-	size, err := r.w.Finish(f, kv)
+	tmp := fsx.TempName(filepath.Join(s.w.dir, filepath.FromSlash(dir), "part"))
+	return os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// finishPart completes the file of a part and gives it its name.
+func (s *sealer) finishPart(path, dir string, r *rows, kv []parquet.KeyValue) (int64, error) {
+	var err error
+	if r.file == nil {
+		if r.file, err = s.createPart(dir); err != nil {
+			return 0, err
+		}
+	}
+	tmp := r.file.Name()
+	size, err := r.w.Finish(r.file, kv)
 	if err == nil {
-		err = datasync(f)
+		err = datasync(r.file)
 	}
-	if cerr := f.Close(); err == nil {
+	if cerr := r.file.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
@@ -380,8 +395,22 @@ func writePart(path string, r *rows, kv []parquet.KeyValue) (int64, error) {
 	}
 	if err != nil {
 		_ = os.Remove(tmp) // a crash would leave it too
+		r.file = nil
 	}
 	return size, err
+}
+
+// abandon removes the files of parts that will not be finished.
+func (s *sealer) abandon() {
+	for _, t := range s.topics {
+		for _, r := range []*rows{t.typed, t.raw} {
+			if r != nil && r.file != nil {
+				_ = r.file.Close()
+				_ = os.Remove(r.file.Name()) // a crash would leave it too
+				r.file = nil
+			}
+		}
+	}
 }
 
 // makeDir makes a directory below the storage, durably.

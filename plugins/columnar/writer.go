@@ -179,8 +179,17 @@ func (w *writer) fail(err error) {
 	_ = w.poison(err) // kept in w.err
 }
 
-// writeback is how many bytes of the log are written between two requests to the system to write them to the disk.
+// writeback is how many bytes are written between two requests to the system to write them to the disk.
 const writeback = 4 << 20
+
+// pushBack asks the system to write f to the disk from one offset to the other, if that is much. It returns up to where it has.
+func pushBack(f *os.File, from, to int64) int64 {
+	if to-from < writeback {
+		return from
+	}
+	_ = fsx.StartWriteback(f, from, to-from) // only a hint
+	return to
+}
 
 // flush writes the block to the log and hands it to the sealer.
 func (w *writer) flush() error {
@@ -200,10 +209,7 @@ func (w *writer) flush() error {
 	}
 	w.off += int64(len(k.b))
 	w.unsynced += int64(len(k.b))
-	if w.off-w.pushed >= writeback {
-		_ = fsx.StartWriteback(w.f, w.pushed, w.off-w.pushed) // only a hint
-		w.pushed = w.off
-	}
+	w.pushed = pushBack(w.f, w.pushed, w.off)
 	w.inFlight += len(k.b)
 	w.queue = append(w.queue, k)
 	select {

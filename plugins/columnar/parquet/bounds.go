@@ -18,7 +18,7 @@ type bounds struct {
 
 // boundsOf looks through the values of a page. -0 and +0 count as equal, and a zero that is a bound is written as the
 // specification asks: -0 as the least, +0 as the largest.
-func boundsOf(l *Leaf, v *Values, idx []uint32) bounds {
+func boundsOf(l *Leaf, v *Values) bounds {
 	if v.Len(l) == 0 {
 		return bounds{none: true}
 	}
@@ -75,9 +75,6 @@ func boundsOf(l *Leaf, v *Values, idx []uint32) bounds {
 	}
 	lo, hi := v.At(0), v.At(0)
 	for i := 1; i < len(v.Ends); i++ {
-		if idx != nil && idx[i] == idx[i-1] {
-			continue
-		}
 		s := v.At(i)
 		if bytes.Compare(s, lo) < 0 {
 			lo = s

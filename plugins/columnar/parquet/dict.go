@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"hash/maphash"
+	"math"
 	"math/bits"
 )
 
@@ -19,19 +20,39 @@ type dict struct {
 	data  []byte
 	ends  []uint32
 	seed  maphash.Seed
+	small []uint32 // number + 1 of words below smallWords
+	next  []uint32 // by number: 1 + the number that followed last time; a guess
+	seen  []uint32 // by number: the page it was last seen in
+	page  uint32
 }
+
+const smallWords = 1024
 
 func (d *dict) len() int { return max(len(d.words), len(d.ends)) }
 
 func (d *dict) reset() {
 	clear(d.table)
-	d.words, d.data, d.ends = d.words[:0], d.data[:0], d.ends[:0]
+	clear(d.small)
+	d.words, d.data, d.ends, d.next = d.words[:0], d.data[:0], d.ends[:0], d.next[:0]
 }
 
 func hashWord(w uint64) uint64 { return bits.ReverseBytes64(w * 0x9e3779b97f4a7c15) }
 
 // addWord returns the number of w.
 func (d *dict) addWord(w uint64) uint32 {
+	if w >= smallWords {
+		return d.hashWord(w)
+	}
+	if d.small == nil {
+		d.small = make([]uint32, smallWords)
+	}
+	if d.small[w] == 0 {
+		d.small[w] = d.hashWord(w) + 1
+	}
+	return d.small[w] - 1
+}
+
+func (d *dict) hashWord(w uint64) uint32 {
 	if 2*len(d.words) >= len(d.table) {
 		d.growTable()
 		for i, x := range d.words {
@@ -128,20 +149,27 @@ func indexNumbers[T int32 | int64 | float32 | float64](d *dict, idx []uint32, v 
 	return idx, true
 }
 
-// indexBytes is indexNumbers for strings.
+// indexBytes is indexNumbers for strings. Texts come in patterns: what followed the last one before is tried first.
 func indexBytes(d *dict, idx []uint32, data []byte, ends []uint32) ([]uint32, bool) {
-	var last []byte
-	n := uint32(0)
+	n, known := uint32(0), false
 	start := uint32(0)
-	for i, end := range ends {
+	for _, end := range ends {
 		s := data[start:end]
 		start = end
-		if i == 0 || !bytes.Equal(s, last) {
-			n = d.addBytes(s)
-			last = s
+		if known && d.next[n] != 0 && bytes.Equal(d.at(d.next[n]-1), s) {
+			n = d.next[n] - 1
+		} else {
+			m := d.addBytes(s)
 			if d.full() {
 				return idx, false
 			}
+			for len(d.next) < len(d.ends) {
+				d.next = append(d.next, 0)
+			}
+			if known {
+				d.next[n] = m + 1
+			}
+			n, known = m, true
 		}
 		idx = append(idx, n)
 	}
@@ -168,4 +196,38 @@ func (d *dict) appendPage(dst []byte, l *Leaf) []byte {
 		dst = append(dst, d.data...)
 	}
 	return dst
+}
+
+// bounds are those of the values that idx names.
+func (d *dict) bounds(l *Leaf, idx []uint32) bounds {
+	if len(idx) == 0 {
+		return bounds{none: true}
+	}
+	if l.Kind == Bytes {
+		return bounds{}
+	}
+	d.seen = append(d.seen, make([]uint32, d.len()-min(d.len(), len(d.seen)))...)
+	d.page++
+	var v Values
+	last := idx[0] + 1
+	for _, n := range idx {
+		if n == last || d.seen[n] == d.page {
+			continue
+		}
+		last, d.seen[n] = n, d.page
+		switch l.physical() {
+		case typeInt32:
+			v.I32 = append(v.I32, int32(d.words[n]))
+		case typeInt64:
+			v.I64 = append(v.I64, int64(d.words[n]))
+		case typeFloat:
+			v.F32 = append(v.F32, math.Float32frombits(uint32(d.words[n])))
+		case typeDouble:
+			v.F64 = append(v.F64, math.Float64frombits(d.words[n]))
+		case typeBytes, typeFixed:
+			v.Data = append(v.Data, d.at(n)...)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
+	}
+	return boundsOf(l, &v)
 }

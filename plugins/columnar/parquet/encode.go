@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"math/bits"
 )
 
@@ -137,54 +138,84 @@ func (d *dict) index(l *Leaf, v *Values, idx []uint32) ([]uint32, bool) {
 // appendIndexes appends dictionary numbers as the values of a page. Widths of five to seven bits become eight, and those
 // between a byte and two become 16 where wide is set: entropy coding finds bytes, not bits.
 func appendIndexes(dst []byte, idx []uint32, wide bool) []byte {
+	width := indexWidth(idx, wide)
+	return appendHybrid(append(dst, byte(width)), idx, width)
+}
+
+func indexWidth(idx []uint32, wide bool) int {
 	top := uint32(0)
 	for _, x := range idx {
-		top = max(top, x)
+		top |= x
 	}
 	width := max(bits.Len32(top), 1)
 	if wide && width > 4 {
 		width = (width + 7) &^ 7
 	}
-	return appendHybrid(append(dst, byte(width)), idx, width)
+	return width
 }
 
-// constant says whether all values are the same bits.
-func constant(l *Leaf, v *Values) bool {
+// repeats says whether the values are the first p again and again.
+func (v *Values) repeats(l *Leaf, p int) bool {
 	switch l.physical() {
 	case typeInt32:
-		return allSame(v.I32)
+		return shifted(memory(v.I32), 4*p)
 	case typeInt64:
-		return allSame(v.I64)
+		return shifted(memory(v.I64), 8*p)
 	case typeFloat:
-		return allSame(v.F32)
+		return shifted(memory(v.F32), 4*p)
 	case typeDouble:
-		return allSame(v.F64)
+		return shifted(memory(v.F64), 8*p)
+	case typeFixed:
+		return l.Fixed*p <= maxDictBytes/4 && shifted(v.Data, l.Fixed*p)
 	case typeBytes:
 		n := len(v.Ends)
-		if n == 0 || uint64(v.Ends[0])*uint64(n) != uint64(v.Ends[n-1]) || v.Ends[0] > maxDictBytes/4 {
+		if n < p {
 			return false
 		}
-		return repeats(v.Data, int(v.Ends[0]))
-	case typeFixed:
-		return len(v.Data) > 0 && l.Fixed <= maxDictBytes/4 && repeats(v.Data, l.Fixed)
+		size := v.Ends[p-1]
+		if uint64(size)*uint64(n) != uint64(v.Ends[n-1])*uint64(p) || size > maxDictBytes/4 || !shifted(v.Data, int(size)) {
+			return false
+		}
+		for i, e := range v.Ends[p:] {
+			if e-v.Ends[i] != size {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }
 
-func allSame[T int32 | int64 | float32 | float64](v []T) bool {
-	if len(v) == 0 {
-		return false
-	}
-	first := word(v[0])
-	for _, x := range v {
-		if word(x) != first {
-			return false
-		}
-	}
-	return true
+// shifted says whether b is its first n bytes again and again.
+func shifted(b []byte, n int) bool {
+	return len(b) >= n && string(b[n:]) == string(b[:len(b)-n])
 }
 
-// repeats says whether b is its first n bytes again and again.
-func repeats(b []byte, n int) bool {
-	return string(b[n:]) == string(b[:len(b)-n])
+// appendRepeated appends n dictionary numbers, which are those in idx again and again, as the values of a page.
+func appendRepeated(dst []byte, idx []uint32, n int, wide bool) []byte {
+	if len(idx) == 1 || n < 64 {
+		all := make([]uint32, n)
+		for i := range all {
+			all[i] = idx[i%len(idx)]
+		}
+		return appendIndexes(dst, all, wide)
+	}
+	width := indexWidth(idx, wide)
+	dst = binary.AppendUvarint(append(dst, byte(width)), uint64((n+7)/8)<<1|1)
+	eight := make([]uint32, 0, 8*len(idx)) // is a whole number of bytes
+	for range 8 {
+		eight = append(eight, idx...)
+	}
+	at := len(dst)
+	dst = appendPacked(dst, eight, len(eight), width)
+	block := len(dst) - at
+	times := n / len(eight)
+	for range times - 1 {
+		dst = append(dst, dst[at:at+block]...)
+	}
+	if times == 0 {
+		dst = dst[:at]
+	}
+	rest := n % len(eight)
+	return appendPacked(dst, eight[:rest], (rest+7)/8*8, width)
 }

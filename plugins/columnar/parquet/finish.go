@@ -53,13 +53,21 @@ func (s *sink) write(b []byte) {
 	s.off += int64(len(b))
 }
 
-// Finish writes the file to out and empties the writer. It returns the size of the file.
+// Opened says that Options.Open was called: Finish goes on with what it returned.
+func (w *Writer) Opened() bool { return w.out != nil }
+
+// Finish writes the file and empties the writer: to what Options.Open has returned, or to out if that was not called.
+// It returns the size of the file.
 func (w *Writer) Finish(out io.Writer, kv []KeyValue) (int64, error) {
 	if len(w.groups) == 0 {
 		return 0, errors.New("finish: no rows")
 	}
-	s := &sink{w: out}
-	small := append(make([]byte, 0, 64<<10), magic...)
+	s := w.out
+	small := make([]byte, 0, 64<<10)
+	if s == nil {
+		s = &sink{w: out}
+		small = append(small, magic...)
+	}
 	flush := func() { s.write(small); small = small[:0] }
 	put := func(b []byte) {
 		if len(b) >= 32<<10 {
@@ -75,6 +83,10 @@ func (w *Writer) Finish(out io.Writer, kv []KeyValue) (int64, error) {
 	places := make([]chunkPlace, len(w.cols))
 	for i := range w.cols {
 		c, p := &w.cols[i], &places[i]
+		if w.out != nil && w.spilled == i {
+			p.data, p.size, p.raw = int64(len(magic)), c.raw, c.raw
+			continue
+		}
 		if c.dictPages > 0 {
 			d := w.dictPage(c)
 			p.dict, p.dictSize, p.dictCRC = at(), len(d), crc32.Checksum(d, castagnoli)

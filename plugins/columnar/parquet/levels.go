@@ -10,8 +10,10 @@ import (
 // share them: since every field is required, both only say where lists begin and end.
 type levels struct {
 	rep, def []uint8
-	encoded  []byte // both as a page of version 1 begins with them
-	elements int    // values there are: levels with the largest definition
+	encoded  []byte   // both as a page of version 1 begins with them
+	elements int      // values there are: levels with the largest definition
+	period   int      // elements of every row, where all rows have as many, at all depths; else 0
+	shape    []uint32 // what was built last: rows and element counts, outermost first; only with a period
 	chain    []occurrences
 }
 
@@ -23,12 +25,15 @@ type occurrences struct {
 
 // build makes the levels of list number l from the element counts of all lists.
 func (v *levels) build(lists []List, l int, counts [][]uint32, rows int) error {
-	v.rep, v.def, v.elements = v.rep[:0], v.def[:0], 0
 	depth := lists[l].Depth
 	v.chain = grown(v.chain, depth)
 	for i := l; i >= 0; i = lists[i].Parent {
 		v.chain[lists[i].Depth-1] = occurrences{counts[i], uint32(lists[i].Count)}
 	}
+	if v.same(rows) {
+		return nil
+	}
+	v.rep, v.def, v.elements = v.rep[:0], v.def[:0], 0
 	for range rows {
 		if !v.row(v.chain, 0, 0) {
 			return fmt.Errorf("list %s has fewer counts than occurrences", lists[l].Name)
@@ -47,6 +52,38 @@ func (v *levels) build(lists []List, l int, counts [][]uint32, rows int) error {
 		le.PutUint32(v.encoded[at:], uint32(len(v.encoded)-at-4))
 	}
 	return nil
+}
+
+// same finds the period, and says whether the levels are those that were built last.
+func (v *levels) same(rows int) bool {
+	occurrences, period := rows, 1
+	same := len(v.shape) == 1+len(v.chain) && v.shape[0] == uint32(rows)
+	shape := append(v.shape[:0], uint32(rows))
+	for _, c := range v.chain {
+		n := c.fixed
+		if n == 0 {
+			if len(c.counts) != occurrences || occurrences == 0 || !constantCounts(c.counts) || c.counts[0] == 0 {
+				v.period, v.shape = 0, v.shape[:0]
+				return false
+			}
+			n = c.counts[0]
+		}
+		same = same && v.shape[len(shape)] == n
+		shape = append(shape, n)
+		occurrences *= int(n)
+		period *= int(n)
+	}
+	v.period, v.shape = period, shape
+	return same
+}
+
+func constantCounts(c []uint32) bool {
+	for _, n := range c {
+		if n != c[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // row appends the levels of one occurrence of the list at depth d of the chain, which begins with the repetition level r.

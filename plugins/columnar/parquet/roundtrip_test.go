@@ -299,7 +299,7 @@ func TestBounds(t *testing.T) {
 		{Leaf{Kind: String}, Values{Data: make([]byte, 65), Ends: []uint32{65}}, nil, nil, false},
 		{Leaf{Kind: Bytes}, Values{Data: []byte("bac"), Ends: []uint32{1, 2, 3}}, nil, nil, false},
 	} {
-		b := boundsOf(&c.leaf, &c.v, nil)
+		b := boundsOf(&c.leaf, &c.v)
 		if b.known != c.known || c.known && (!bytes.Equal(b.min, c.lo) || !bytes.Equal(b.max, c.hi)) {
 			t.Errorf("%+v: %x %x %v, want %x %x %v", c.v, b.min, b.max, b.known, c.lo, c.hi, c.known)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math"
 )
 
@@ -11,8 +12,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Options configure a Writer. The zero value works.
 type Options struct {
-	// Store leaves columns of long byte values as they are: no zstd, no copy on reading.
+	// Store leaves columns of long byte values as they are, without zstd.
 	Store bool
+
+	// Open makes the file that is being written. It is called when there is something for it before Finish, which then
+	// goes on with it: pages of long values are not kept in memory. nil: everything is.
+	Open func() (io.Writer, error)
 }
 
 // longValue is the average size from which on a value is a blob.
@@ -39,6 +44,9 @@ type Writer struct {
 	rows  int64
 	bytes int64 // what the rows stand for
 	size  int   // of all pages
+
+	out     *sink // of Options.Open; nil: not opened
+	spilled int   // the column whose pages go there; only with out
 
 	body, trial []byte
 	idx, ends   []uint32
@@ -106,7 +114,15 @@ func (w *Writer) Rows() int64 { return w.rows }
 // Bytes is the sum of Batch.Bytes since the last Finish.
 func (w *Writer) Bytes() int64 { return w.bytes }
 
-// Size is about the size of the file if it was finished now; it is what the writer holds in memory too.
+// Held is about what the writer holds in memory.
+func (w *Writer) Held() int {
+	if w.out != nil {
+		return w.Size() - int(w.out.off)
+	}
+	return w.Size()
+}
+
+// Size is about the size of the file if it was finished now.
 func (w *Writer) Size() int { return w.size + 60*len(w.cols)*len(w.groups) }
 
 // Reset drops all rows.
@@ -120,7 +136,7 @@ func (w *Writer) Reset() {
 			c.dict.reset()
 		}
 	}
-	w.groups, w.rows, w.bytes, w.size = w.groups[:0], 0, 0, 0
+	w.groups, w.rows, w.bytes, w.size, w.out = w.groups[:0], 0, 0, 0, nil
 }
 
 // Release gives back the memory of the pages; the writer stays usable.
@@ -158,9 +174,10 @@ func (w *Writer) Append(b *Batch) error {
 		if n := b.Cols[i].Len(c.leaf); n != want {
 			return fmt.Errorf("column %s has %d values, there should be %d", c.leaf.Name, n, want)
 		}
-		before := len(c.buf)
-		w.page(c, b.Cols[i], lv, b.Rows)
-		w.size += len(c.buf) - before
+		if err := w.page(c, b.Cols[i], lv, b.Rows); err != nil {
+			return err
+		}
+		w.size += c.pages[len(c.pages)-1].size
 	}
 	w.groups = append(w.groups, group{b.Rows, b.Bytes})
 	w.rows += int64(b.Rows)
@@ -169,26 +186,34 @@ func (w *Writer) Append(b *Batch) error {
 }
 
 // page writes the values of one column of a page group.
-func (w *Writer) page(c *column, v *Values, lv *levels, rows int) {
+func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	n := v.Len(c.leaf)
 	p := page{off: len(c.buf)}
-	slots := rows
+	slots, period := rows, 1
 	body := w.body[:0]
 	if lv != nil {
-		slots = len(lv.rep)
+		slots, period = len(lv.rep), lv.period
 		body = append(body, lv.encoded...)
 		p.nulls = int64(slots - n)
 	}
 	if len(c.pages) == 0 {
 		c.store = w.opts.Store && c.leaf.physical() == typeBytes && n > 0 && len(v.Data)/n >= longValue
 	}
+	if c.store && lv == nil && w.opts.Open != nil {
+		if done, err := w.spill(c, v); done || err != nil {
+			return err
+		}
+	}
 	e := plain
 	w.idx = w.idx[:0]
+	repeated := false
 	switch {
 	case c.store || c.leaf.Kind == Bool || n == 0:
-	case c.dict.len() < maxDictEntries && constant(c.leaf, v):
-		e = dictionary
-		w.idx, _ = c.dict.index(c.leaf, v, w.idx)
+	case period > 0 && period <= 1024 && (n > period || period == 1) && c.dict.len()+period < maxDictEntries && v.repeats(c.leaf, period):
+		first, ends := window(c.leaf, v, 0, period, w.ends)
+		w.ends = ends
+		e, repeated = dictionary, true
+		w.idx, _ = c.dict.index(c.leaf, &first, w.idx)
 	default:
 		if c.enc == undecided {
 			w.choose(c, v)
@@ -202,24 +227,26 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) {
 			}
 		}
 	}
-	if e == dictionary {
+	switch {
+	case repeated:
+		body = appendRepeated(body, w.idx, n, c.wide)
+	case e == dictionary:
 		body = appendIndexes(body, w.idx, c.wide)
-		c.dictPages++
-		p.bounds = boundsOf(c.leaf, v, w.idx)
-	} else {
+	default:
 		body = appendValues(body, c.leaf, v, e, &w.lens)
-		p.bounds = boundsOf(c.leaf, v, nil)
+	}
+	if e == dictionary {
+		c.dictPages++
+		p.bounds = c.dict.bounds(c.leaf, w.idx)
+	} else {
+		p.bounds = boundsOf(c.leaf, v)
 	}
 	w.body = body
-	c.encodings |= 1 << e
 	w.emit(c, body, slots, e, false)
 	p.size = len(c.buf) - p.off
 	p.crc = crc32.Checksum(c.buf[p.off:], castagnoli)
-	c.pages = append(c.pages, p)
-	c.values += int64(slots)
-	c.nulls += p.nulls
-	c.bounds.widen(c.leaf, p.bounds)
-	if e == c.enc && n > 0 { // values have changed their nature: look again at the next page
+	w.add(c, p, slots, e)
+	if e == c.enc && !repeated && n > 0 { // values have changed their nature: look again at the next page
 		if got := float64(p.size) / float64(n); got > 1.5*c.expect && p.size > 4096 {
 			if c.expect > 0 {
 				c.enc = undecided
@@ -227,18 +254,20 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) {
 			c.expect = got
 		}
 	}
+	return nil
+}
+
+// add counts a page in.
+func (w *Writer) add(c *column, p page, slots int, e encoding) {
+	c.encodings |= 1 << e
+	c.pages = append(c.pages, p)
+	c.values += int64(slots)
+	c.nulls += p.nulls
+	c.bounds.widen(c.leaf, p.bounds)
 }
 
 // emit appends a page to the column chunk.
 func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) {
-	w.head.reset()
-	t := &w.head
-	kind := int64(0)
-	if dict {
-		kind = 2
-	}
-	t.i32(1, kind)
-	t.i32(2, int64(len(body)))
 	size := len(body)
 	var packed []byte
 	switch {
@@ -263,6 +292,25 @@ func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) 
 		packed = w.trial
 		size = len(packed)
 	}
+	head := w.pageHead(len(body), size, slots, e, dict)
+	c.buf = append(c.buf, head...)
+	c.raw += int64(len(head) + len(body))
+	if c.store {
+		packed = body
+	}
+	c.buf = append(c.buf, packed...)
+}
+
+// pageHead is the head of a page; valid until the next call.
+func (w *Writer) pageHead(raw, size, slots int, e encoding, dict bool) []byte {
+	t := &w.head
+	t.reset()
+	kind := int64(0)
+	if dict {
+		kind = 2
+	}
+	t.i32(1, kind)
+	t.i32(2, int64(raw))
 	t.i32(3, int64(size))
 	if dict {
 		t.begin(7)
@@ -277,12 +325,7 @@ func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) 
 	}
 	t.end()
 	t.stop()
-	c.buf = append(c.buf, t.b...)
-	c.raw += int64(len(t.b) + len(body))
-	if c.store {
-		packed = body
-	}
-	c.buf = append(c.buf, packed...)
+	return t.b
 }
 
 // trialValues is how many values an encoding is tried on.
