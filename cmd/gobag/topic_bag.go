@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/msg"
+	"github.com/gobag/gobag/plugin"
+)
+
+// bagTopics are topics of a bag.
+type bagTopics struct {
+	r      *bag.Reader
+	query  plugin.Query
+	topics map[plugin.TopicID]*topicEntry
+}
+
+func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopics, error) {
+	r, err := openBag(a.ctx, path, bag.ReaderOptions{StorageID: f.storage})
+	if err != nil {
+		return nil, err
+	}
+	b := &bagTopics{r: r, topics: map[plugin.TopicID]*topicEntry{}}
+	finder := msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(f.msgPath)})
+	var there []string
+	for _, name := range names {
+		found := false
+		for _, t := range r.Info().Topics {
+			if t.Name != name {
+				continue
+			}
+			found = true
+			b.query.Topics = append(b.query.Topics, t.ID)
+			b.topics[t.ID] = &topicEntry{name: t.Name, typ: t.Type, describe: func(context.Context) (msg.Description, error) {
+				if t.SerializationFormat != "cdr" && t.SerializationFormat != "" {
+					return msg.Description{}, fmt.Errorf("its messages are serialized as %s, which cannot be decoded", t.SerializationFormat)
+				}
+				return finder.Describe(t.Type, t.TypeHash, t.Definition.Encoding, t.Definition.Text)
+			}}
+		}
+		if !found {
+			for _, t := range r.Info().Topics {
+				there = append(there, t.Name)
+			}
+			r.Close()
+			return nil, fmt.Errorf("topic '%s' is not in the bag; there are: %s", name, strings.Join(there, ", "))
+		}
+	}
+	return b, nil
+}
+
+func (b *bagTopics) Close() error { return b.r.Close() }
+
+func (b *bagTopics) run(ctx context.Context, handle func(*topicMessage) (bool, error)) error {
+	it, err := b.r.Messages(b.query)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var m plugin.Message
+	for ctx.Err() == nil {
+		if err := it.Next(&m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		more, err := handle(&topicMessage{topic: b.topics[m.Topic], recv: m.RecvTime, sent: m.SendTime, seq: m.Seq, data: m.Data})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
