@@ -241,6 +241,17 @@ func checkSelected(t *testing.T, r *rand.Rand, p *Program, b *Batch, payloads []
 			t.Fatal("a payload cut short was taken")
 		}
 	}
+	all, part := p.NewCursor(), q.NewCursor()
+	for range some.Rows() {
+		x, err := p.Value(b, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := q.Value(some, part)
+		if err != nil || !within(y, x) {
+			t.Fatalf("value %v, of all columns %v, %v", y, x, err)
+		}
+	}
 	for i, kept := range keep {
 		if kept && !reflect.DeepEqual(some.Cols[i], b.Cols[i]) && fmt.Sprint(some.Cols[i]) != fmt.Sprint(b.Cols[i]) {
 			t.Fatalf("column %s: %v, want %v", p.cols[i].Name(), some.Cols[i], b.Cols[i])
@@ -255,6 +266,33 @@ func checkSelected(t *testing.T, r *rand.Rand, p *Program, b *Batch, payloads []
 			t.Fatalf("column %s is stored", p.cols[i].Name())
 		}
 	}
+}
+
+// within tells whether a value is another, or has nil where that has something.
+func within(part, all any) bool {
+	switch part := part.(type) {
+	case nil:
+		return true
+	case Struct:
+		for i, f := range part {
+			if !within(f.Value, all.(Struct)[i].Value) {
+				return false
+			}
+		}
+		return true
+	case []Struct:
+		other := all.([]Struct)
+		if len(part) != len(other) {
+			return false
+		}
+		for i := range part {
+			if !within(part[i], other[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return fmt.Sprint(part) == fmt.Sprint(all) // NaN is NaN
 }
 
 // FuzzAppend: whatever the bytes, what is taken comes back, and nothing panics.

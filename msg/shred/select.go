@@ -2,7 +2,7 @@ package shred
 
 // Select returns a program that walks the same payloads but stores only some columns: those for which keep, by index, is
 // true. For queries that need few of them. Its batches lack the values of the others and the counts of lists that hold
-// none of the kept, so Assemble, Value and Check are not for them; and of what is not stored only lengths are checked.
+// none of the kept, so Assemble and Check are not for them; and of what is not stored only lengths are checked.
 func (p *Program) Select(keep []bool) *Program {
 	s := &Program{typ: p.typ, cols: p.cols, lists: p.lists, root: p.root, keep: append([]bool(nil), keep...), keepL: make([]bool, len(p.lists))}
 	for i := range p.cols {

@@ -28,13 +28,14 @@ func (s Struct) Get(name string) (any, bool) {
 	return nil, false
 }
 
-// Value returns the next row of b as a value, which is a copy, and moves c behind it. io.EOF behind the last row.
+// Value returns the next row of b as a value, which is a copy, and moves c behind it. io.EOF behind the last row. Of a
+// program made by Select, columns and lists that are not kept are nil.
 func (p *Program) Value(b *Batch, c *Cursor) (Struct, error) {
 	if c.row >= len(b.Forms) {
 		return nil, io.EOF
 	}
 	c.row++
-	v := valuer{b: b, c: c}
+	v := valuer{p: p, b: b, c: c}
 	return v.structure(&p.root), nil
 }
 
@@ -50,6 +51,7 @@ func (p *Program) Decode(payload []byte) (Struct, Reason, error) {
 }
 
 type valuer struct {
+	p *Program
 	b *Batch
 	c *Cursor
 }
@@ -73,10 +75,17 @@ func (v *valuer) value(n *node) any {
 	switch n.code {
 	case opStruct:
 		return v.structure(n)
-	case opNumbers:
-		return v.numbers(n, v.elements(n))
-	case opList:
+	case opNumbers, opList:
+		if v.p.keepL != nil && !v.p.keepL[n.list] {
+			return nil
+		}
+		if n.code == opNumbers {
+			return v.numbers(n, v.elements(n))
+		}
 		return v.list(n, v.elements(n))
+	}
+	if !v.p.stores(n.col) {
+		return nil
 	}
 	col, i := &v.b.Cols[n.col], v.next(n.col, 1)
 	switch n.kind {
