@@ -33,14 +33,41 @@ func encoderOptions(threads int) []zstd.EOption {
 type messagePacker struct {
 	enc    *zstd.Encoder
 	arenas [][]byte // of each goroutine; what was packed lies there until the next pack
+
+	// Of threads with a priority of their own, which live until close.
+	jobs    chan func()
+	workers sync.WaitGroup
 }
 
-func newMessagePacker(threads int) (*messagePacker, error) {
-	enc, err := zstd.NewWriter(nil, encoderOptions(threads)...)
+// newMessagePacker starts threads where they need a priority. refused is called when they do not get it.
+func newMessagePacker(c Compression, refused func(error)) (*messagePacker, error) {
+	enc, err := zstd.NewWriter(nil, encoderOptions(c.Threads)...)
 	if err != nil {
 		return nil, err
 	}
-	return &messagePacker{enc: enc, arenas: make([][]byte, threads)}, nil
+	p := &messagePacker{enc: enc, arenas: make([][]byte, c.Threads)}
+	if c.Priority != 0 {
+		p.jobs = make(chan func())
+		for range c.Threads {
+			p.workers.Go(func() {
+				withPriority(c.Priority, refused, func() {
+					for job := range p.jobs {
+						job()
+					}
+				})
+			})
+		}
+	}
+	return p, nil
+}
+
+// close ends the threads.
+func (p *messagePacker) close() {
+	if p.jobs != nil {
+		close(p.jobs)
+		p.workers.Wait()
+		p.jobs = nil
+	}
 }
 
 // pack replaces the payloads of ms by zstd frames, valid until the next call. It returns when all are done.
@@ -64,6 +91,14 @@ func (p *messagePacker) pack(ms []plugin.Message) {
 	}
 	helpers := min(len(p.arenas), len(ms), 1+total/packAlone) - 1
 	var wg sync.WaitGroup
+	if p.jobs != nil {
+		wg.Add(helpers + 1)
+		for k := range helpers + 1 {
+			p.jobs <- func() { work(k); wg.Done() }
+		}
+		wg.Wait()
+		return
+	}
 	for k := range helpers {
 		wg.Go(func() { work(k + 1) })
 	}
@@ -74,8 +109,10 @@ func (p *messagePacker) pack(ms []plugin.Message) {
 // filePacker compresses closed storages in the background, the oldest first.
 type filePacker struct {
 	dir     string
-	threads int
+	c       Compression
 	done    func(name string, before, after int64) // called when a file has been replaced by its compressed form
+	left    func(name string)                      // called when a file stays as it is since too many wait
+	refused func(error)                            // called when threads do not get their priority
 
 	mu      sync.Mutex
 	waiting []string
@@ -91,9 +128,13 @@ func (p *filePacker) add(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting = append(p.waiting, name)
-	if p.running < p.threads {
+	if p.running < p.c.Threads {
 		p.running++
-		p.wg.Go(p.run)
+		p.wg.Go(func() { withPriority(p.c.Priority, p.refused, p.run) })
+	}
+	if busy := p.running - len(p.working); p.c.Queue > 0 && len(p.waiting)-busy > p.c.Queue { // each of busy is about to take one
+		p.left(p.waiting[0])
+		p.waiting = p.waiting[1:]
 	}
 }
 

@@ -12,6 +12,14 @@ type Compression struct {
 	Mode    string // CompressionNone, CompressionFile or CompressionMessage
 	Format  string // "" = "zstd", the only one
 	Threads int    // compressors at work at the same time; 0 = one for each CPU
+
+	// Queue is how many closed files may wait for a compressor; when more do, the oldest of them stays as it is, and the
+	// log says so. 0 = any number. Messages do not wait there: Write returns when they are compressed.
+	Queue int
+
+	// Priority of the compressors' threads: on Unix a nice value, on Windows −2 to 0. 0 = as the rest. Where the system
+	// does not grant it the log says so and they run as the rest.
+	Priority int
 }
 
 const compressionZstd = "zstd"
@@ -45,6 +53,10 @@ func (c Compression) validate() error {
 	if c.Threads < 0 {
 		errs = append(errs, fmt.Errorf("%d compression threads", c.Threads))
 	}
+	if c.Queue < 0 {
+		errs = append(errs, fmt.Errorf("compression queue size %d is negative", c.Queue))
+	}
+	errs = append(errs, checkPriority(c.Priority))
 	return errors.Join(errs...)
 }
 

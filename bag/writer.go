@@ -270,12 +270,19 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 		if w.maxLen == 0 || w.maxLen > maxMessage {
 			w.maxLen = maxMessage // what readers unpack
 		}
-		if w.packer, err = newMessagePacker(o.Compression.Threads); err != nil {
+		if w.packer, err = newMessagePacker(o.Compression, w.refusedPriority()); err != nil {
 			return nil, err
 		}
 	case CompressionFile:
-		w.shrinker = &filePacker{dir: dir, threads: o.Compression.Threads, done: w.packed}
+		w.shrinker = &filePacker{dir: dir, c: o.Compression, done: w.packed, refused: w.refusedPriority(), left: func(name string) {
+			w.log.Warn("stays uncompressed: more files wait for a compressor than the queue takes", "file", name, "queue", o.Compression.Queue)
+		}}
 	}
+	defer func() {
+		if err != nil && w.packer != nil {
+			w.packer.close()
+		}
+	}()
 
 	if err := makeDir(dir, abs); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gobag/gobag/internal/fsx"
@@ -135,6 +136,16 @@ func (w *Writer) packed(name string, before, after int64) {
 	}
 }
 
+// refusedPriority says once that compressors do not get their priority.
+func (w *Writer) refusedPriority() func(error) {
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			w.log.Warn("compressors run at the usual priority", "asked for", w.o.Compression.Priority, "err", err)
+		})
+	}
+}
+
 // metadata describes the file as it is.
 func (f *writerFile) metadata() FileMetadata {
 	m := FileMetadata{Path: f.name, MessageCount: f.count}
@@ -252,6 +263,9 @@ func (w *Writer) Close() error {
 	defer w.syncMu.Unlock()
 	failed := w.usable()
 	w.closed = true
+	if w.packer != nil {
+		w.packer.close()
+	}
 
 	state := StateClosed
 	if failed != nil {
