@@ -42,8 +42,9 @@ func mustReindex(t *testing.T, dir string) ReindexResult {
 // What is made without metadata.yaml is what was there.
 func TestReindex(t *testing.T) {
 	for name, o := range map[string]WriterOptions{
-		"memory": memory(WriterOptions{CustomData: map[string]string{"k": "v"}}), "sqlite3": {ROSDistro: "jazzy"}, "humble": {Compat: plugin.CompatHumble},
-		"file": {Compression: Compression{Mode: CompressionFile}}, "message": {Compression: Compression{Mode: CompressionMessage}},
+		"memory": memory(WriterOptions{CustomData: map[string]string{"k": "v"}}), "default": {ROSDistro: "jazzy"},
+		"sqlite3": {StorageID: "sqlite3", ROSDistro: "jazzy"}, "humble": {Compat: plugin.CompatHumble},
+		"file": {Compression: Compression{Mode: CompressionFile}}, "message": {StorageID: "sqlite3", Compression: Compression{Mode: CompressionMessage}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "yard")
@@ -105,7 +106,7 @@ func TestReindexKeeps(t *testing.T) {
 // A file that cannot be opened is named and left out; the storages stay as they are.
 func TestReindexDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "yard")
-	numbered(t, dir, WriterOptions{})
+	numbered(t, dir, WriterOptions{StorageID: "sqlite3"})
 	if err := os.WriteFile(filepath.Join(dir, "yard_3.db3"), []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestReindexDamaged(t *testing.T) {
 func TestReindexRefuses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "yard")
 	w := mustCreate(t, dir, WriterOptions{})
-	for path, want := range map[string]string{dir: "recording", dir + "x": "no such file", filepath.Join(dir, "yard_0.db3"): "not the directory", t.TempDir(): "neither"} {
+	for path, want := range map[string]string{dir: "recording", dir + "x": "no such file", filepath.Join(dir, "yard_0.mcap"): "not the directory", t.TempDir(): "neither"} {
 		if _, err := Reindex(context.Background(), path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -14,7 +14,7 @@ import (
 // damaged writes a bag of sqlite files with n messages each.
 func damaged(t *testing.T, dir string, o WriterOptions, files, n int) {
 	t.Helper()
-	o.StorageConfig = map[string]any{"write": map[string]any{"pragmas": []any{"page_size = 4096"}}}
+	o.StorageID, o.StorageConfig = "sqlite3", map[string]any{"write": map[string]any{"pragmas": []any{"page_size = 4096"}}}
 	o.CustomData = map[string]string{"k": "v"}
 	w := mustCreate(t, dir, o)
 	id, err := w.AddTopic(plugin.Topic{Name: "/a", Type: "x/msg/A", TypeHash: "RIHS01_77", Sources: []string{"g1", "g2"},

@@ -16,12 +16,18 @@ import (
 	"github.com/gobag/gobag/plugin"
 )
 
-// DefaultStorage is the storage format of WriterOptions.StorageID "".
-const DefaultStorage = "sqlite3"
+// DefaultStorage is the storage format of WriterOptions.StorageID "": that of the generation's own tools, sqlite3 for
+// Humble and mcap since.
+func DefaultStorage(c plugin.Compat) string {
+	if c == plugin.CompatHumble {
+		return "sqlite3"
+	}
+	return "mcap"
+}
 
 // WriterOptions configure Create. The zero value works.
 type WriterOptions struct {
-	StorageID      string         // "" = DefaultStorage
+	StorageID      string         // "" = DefaultStorage of Compat
 	Preset         string         // "" = plugin.PresetResilient
 	StorageConfig  map[string]any // decoded storage config file; of one with "read" and "write" parts the latter is used
 	MaxBagSize     int64          // bytes at which a new file is begun; a file exceeds it by one message at most; 0 = never
@@ -46,7 +52,7 @@ type WriterOptions struct {
 
 func (o WriterOptions) withDefaults() WriterOptions {
 	if o.StorageID == "" {
-		o.StorageID = DefaultStorage
+		o.StorageID = DefaultStorage(o.Compat)
 	}
 	if o.SyncInterval == 0 {
 		o.SyncInterval = time.Second
@@ -92,7 +98,7 @@ func (o WriterOptions) Validate() error {
 	if err != nil {
 		errs = append(errs, err)
 	} else if o.Compression.Mode == CompressionMessage && id == "mcap" {
-		errs = append(errs, errors.New("compression mode message: mcap compresses its own chunks, as its preset small does"))
+		errs = append(errs, errors.New("compression mode message: mcap compresses its own chunks, as its preset small does; sqlite3 takes it"))
 	} else if o.Compression.Mode == CompressionFile && drv.Features().Directory {
 		errs = append(errs, fmt.Errorf("compression mode file: a storage of %s is a directory; its preset small compresses", id))
 	} else if least := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < least {

@@ -67,7 +67,7 @@ func TestForms(t *testing.T) {
 	for name, o := range map[string]bag.WriterOptions{
 		"humble":  {Compat: plugin.CompatHumble},
 		"file":    {Compression: bag.Compression{Mode: bag.CompressionFile}, MaxBagSize: 1 << 20},
-		"message": {Compression: bag.Compression{Mode: bag.CompressionMessage, Threads: 3}},
+		"message": {StorageID: "sqlite3", Compression: bag.Compression{Mode: bag.CompressionMessage, Threads: 3}},
 		"small":   {Preset: plugin.PresetSmall, MaxBagDuration: 50 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFailures(t *testing.T) {
 	a, out := filepath.Join(dir, "a"), filepath.Join(dir, "out")
 	yard(t, a, bag.WriterOptions{}, 7, 1500)
 	damaged := filepath.Join(dir, "damaged")
-	yard(t, damaged, bag.WriterOptions{}, 7, 1500)
+	yard(t, damaged, bag.WriterOptions{StorageID: "sqlite3"}, 7, 1500)
 	db := filepath.Join(damaged, "damaged_0.db3")
 	b, err := os.ReadFile(db)
 	if err != nil {

@@ -152,7 +152,7 @@ func (out *output) sayLimits(j *job) {
 
 func (j *job) storage(out *output) string {
 	if out.Writer.StorageID == "" {
-		return bag.DefaultStorage
+		return bag.DefaultStorage(out.Writer.Compat)
 	}
 	return out.Writer.StorageID
 }

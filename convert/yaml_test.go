@@ -80,7 +80,7 @@ func TestParseErrors(t *testing.T) {
 func TestParseInputs(t *testing.T) {
 	dir := t.TempDir()
 	a, out := filepath.Join(dir, "a"), filepath.Join(dir, "out")
-	yard(t, a, bag.WriterOptions{}, 9, 300)
+	yard(t, a, bag.WriterOptions{StorageID: "sqlite3"}, 9, 300)
 	whole := read(t, a)
 	cut := whole.Messages[100].RecvTime
 	ins, err := ParseInputs([]byte("input_bags:\n- uri: " + a + "\n  storage_id: sqlite3\n  start_time_ns: 1700000000000000000\n  end_time_ns: " +

@@ -16,7 +16,7 @@ func TestOtherReaders(t *testing.T) {
 	_, err = lab.NodeReader()
 	needs(t, err)
 	n := newNet(t)
-	rec := record(t, n, robot, "-d", "1")
+	rec := record(t, n, robot, "-d", "1", "-s", "sqlite3")
 	pub := publish(t, n, robot, "--seconds", "3", "--wait", "1")
 	must(t, pub.Wait(patience))
 	must(t, rec.Stop(patience))

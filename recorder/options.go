@@ -128,7 +128,7 @@ func (o Options) withDefaults() Options {
 		o.Output = "rosbag2_" + time.Now().Format("2006_01_02-15_04_05")
 	}
 	if o.Storage == "" {
-		o.Storage = bag.DefaultStorage
+		o.Storage = bag.DefaultStorage(o.Compat)
 	}
 	if o.PollingInterval == 0 {
 		o.PollingInterval = defaultPolling

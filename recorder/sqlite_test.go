@@ -10,7 +10,7 @@ import (
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
-	_ "github.com/gobag/gobag/plugins/sqlite"
+	_ "github.com/gobag/gobag/plugins/mcap"
 	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/rostest"
 )

@@ -63,7 +63,7 @@ more), RFC 3339 ("2026-03-01T10:00:00Z"), or a span behind the start of the earl
 	fs.StringVarP(&f.output, "output", "o", "", "directory `DIR` to create, or a .yaml file with output_bags")
 	fs.StringVar(&f.output, "output-options", "", "the same")
 	hide(fs, "output-options")
-	fs.StringVarP(&f.storage, "storage", "s", "", "storage format `ID` to write, see 'gobag list storage' (default "+defaultStorage+")")
+	fs.StringVarP(&f.storage, "storage", "s", "", "storage format `ID` to write, see 'gobag list storage' (default "+defaultStorage+"; sqlite3 for Humble)")
 	fs.StringVar(&f.preset, "storage-preset-profile", "", "`NAME`: resilient (default), fast, small or none, see 'gobag list storage -v'")
 	fs.StringVar(&f.configFile, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
 	fs.StringVar(&f.compat, "compat", "auto", "`ROS` whose tools must open the bag: auto (humble where no topic has a type hash), humble or jazzy")

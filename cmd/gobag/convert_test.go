@@ -80,13 +80,13 @@ func TestConvertFlags(t *testing.T) {
 	}{
 		"copy":    {[]string{a}, 200, 2},
 		"merge":   {[]string{a, b}, 300, 2},
-		"inputs":  {[]string{"-i", a, "sqlite3", "-i", b}, 300, 2},
+		"inputs":  {[]string{"-i", a, "mcap", "-i", b}, 300, 2},
 		"topics":  {[]string{a, "--topics", "/a"}, 100, 1},
 		"exclude": {[]string{a, "-x", "b$"}, 100, 1},
 		"span":    {[]string{a, "--start", "+0.5", "--end", "1001"}, 51, 2},
 		"ns":      {[]string{a, "--start", "1001000000000000", "--end", "1970-01-01T00:16:41Z"}, 0, 2},
 		"file":    {[]string{a, "--compression-mode", "file"}, 200, 2},
-		"message": {[]string{a, "--compression-mode", "message", "--compression-format", "zstd", "--compression-threads", "2"}, 200, 2},
+		"message": {[]string{a, "-s", "sqlite3", "--compression-mode", "message", "--compression-format", "zstd", "--compression-threads", "2"}, 200, 2},
 		"split":   {[]string{a, "-d", "0.5"}, 200, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

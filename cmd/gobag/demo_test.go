@@ -72,7 +72,7 @@ func TestPerfRecord(t *testing.T) {
 	}
 	for i, n := range []uint64{50, 150} {
 		c := rep.Cells[i]
-		if c.Publisher.Sent != n || c.Recorded+c.Lost.Total() != n || !c.Balanced || c.Storage != "sqlite3" || c.Recorder.CPUSeconds <= 0 || c.Recorder.PeakRSS < 1<<20 || c.BagBytes == 0 {
+		if c.Publisher.Sent != n || c.Recorded+c.Lost.Total() != n || !c.Balanced || c.Storage != "mcap" || c.Recorder.CPUSeconds <= 0 || c.Recorder.PeakRSS < 1<<20 || c.BagBytes == 0 {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -87,7 +87,7 @@ func TestPerfStop(t *testing.T) {
 	p.await("cell 2 of 100")
 	p.cmd.Process.Signal(os.Interrupt)
 	r := p.result()
-	if r.code != 1 || !strings.Contains(r.errOut, "stopped after 1 of 100 cells") || !strings.Contains(r.out, "sqlite3") {
+	if r.code != 1 || !strings.Contains(r.errOut, "stopped after 1 of 100 cells") || !strings.Contains(r.out, "mcap") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
 	}
 }

@@ -184,7 +184,7 @@ func TestInfoJSON(t *testing.T) {
 			t.Errorf("%s: %v, want the integer %s", key, j[key], want)
 		}
 	}
-	if j["storage_identifier"] != "sqlite3" || j["ros_distro"] != "jazzy" || j["custom_data"].(map[string]any)["robot"] != "r2" {
+	if j["storage_identifier"] != "mcap" || j["ros_distro"] != "jazzy" || j["custom_data"].(map[string]any)["robot"] != "r2" {
 		t.Errorf("%v", j)
 	}
 	if n, err := j["bag_size"].(json.Number).Int64(); err != nil || n <= 0 {

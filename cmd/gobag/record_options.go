@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -42,21 +43,22 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if time.Duration(f.syncInterval) == 0 {
 		return o, usageError("record: --sync-interval must be above 0")
 	}
-	if o.Storage == "" {
-		o.Storage = defaultStorage
+	storage := o.Storage // for the checks; what auto finds is checked when it is known
+	if storage == "" {
+		storage = bag.DefaultStorage(plugin.Compat(f.compat))
 	}
 	var err error
 	if o.Compression, err = f.compression.options("record"); err != nil {
 		return o, err
 	}
-	drv, err := plugin.Lookup(o.Storage)
+	drv, err := plugin.Lookup(storage)
 	if err != nil {
 		return o, &exitError{exitUsage, fmt.Errorf("record: %w", err)}
 	}
 	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
-		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, o.Storage, low)
+		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, storage, low)
 	}
-	if err := (bag.WriterOptions{StorageID: o.Storage, Compression: o.Compression}).Validate(); err != nil {
+	if err := (bag.WriterOptions{StorageID: storage, Compression: o.Compression}).Validate(); err != nil {
 		return o, usageError("record: %w", err)
 	}
 	switch f.compat {
@@ -134,7 +136,7 @@ func limitMemory(o recorder.Options, env func(string) string) {
 		limit = recorder.DefaultCacheSize()
 	}
 	limit += reassemblyMemory + otherMemory
-	if drv, err := plugin.Lookup(o.Storage); err == nil {
+	if drv, err := plugin.Lookup(cmp.Or(o.Storage, defaultStorage)); err == nil {
 		limit += drv.Features().Buffers
 	}
 	if limit > 0 && limit < math.MaxInt64/2 {

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/recorder"
 	"github.com/gobag/gobag/ros/ros2"
 	"github.com/gobag/gobag/rtps"
 )
 
-// defaultStorage is what record uses without -s.
-const defaultStorage = "sqlite3"
+// defaultStorage is what record uses without -s, but for Humble.
+var defaultStorage = bag.DefaultStorage(plugin.CompatJazzy)
 
 // runRecord records until a signal or a limit and prints the ledger.
 func runRecord(a *app, f *recordFlags) error {

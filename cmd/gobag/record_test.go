@@ -408,7 +408,7 @@ func TestRecordLimits(t *testing.T) {
 	t.Run("split", func(t *testing.T) {
 		d := dir()
 		r := cli(nil, append([]string{"record", "/imu/data", "-o", d, "--duration", "2.5", "-d", "1"}, base...)...)
-		files, _ := filepath.Glob(filepath.Join(d, "*.db3"))
+		files, _ := filepath.Glob(filepath.Join(d, "*.mcap"))
 		if r.code != 0 || len(files) < 2 || !strings.Contains(r.out, "files)") || !strings.Contains(r.errOut, "split: closed") {
 			t.Errorf("exit %d, %d files\n%s%s", r.code, len(files), r.out, r.errOut)
 		}

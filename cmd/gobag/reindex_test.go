@@ -15,13 +15,13 @@ func TestReindexVerb(t *testing.T) {
 	if err := os.Remove(yaml); err != nil {
 		t.Fatal(err)
 	}
-	if r := cli(nil, "reindex", a, "-s", "sqlite3"); r.code != 0 || !strings.Contains(r.out, "20 messages on 2 topics in 1 file") || !exists(yaml) {
+	if r := cli(nil, "reindex", a, "-s", "mcap"); r.code != 0 || !strings.Contains(r.out, "20 messages on 2 topics in 1 file") || !exists(yaml) {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.errOut)
 	}
-	if err := os.WriteFile(filepath.Join(a, "a_1.db3"), []byte("x"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(a, "a_1.mcap"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := cli(nil, "reindex", a); r.code != exitFailure || !strings.Contains(r.errOut, "a_1.db3") || !strings.Contains(r.errOut, "gobag repair") {
+	if r := cli(nil, "reindex", a); r.code != exitFailure || !strings.Contains(r.errOut, "a_1.mcap") || !strings.Contains(r.errOut, "gobag repair") {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.errOut)
 	}
 	if r := cli(nil, "reindex", filepath.Join(dir, "none")); r.code != exitFailure {

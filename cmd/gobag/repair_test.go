@@ -20,14 +20,18 @@ func TestRepairVerb(t *testing.T) {
 	if r := cli(nil, "repair", a); r.code != exitUsage {
 		t.Errorf("exit %d: %s", r.code, r.errOut)
 	}
-	b, err := os.ReadFile(filepath.Join(a, "a_0.db3"))
+	s := filepath.Join(dir, "s")
+	if r := cli(nil, "convert", a, "-s", "sqlite3", "-o", s); r.code != 0 {
+		t.Fatal(r.errOut)
+	}
+	b, err := os.ReadFile(filepath.Join(s, "s_0.db3"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(a, "a_0.db3"), b[:len(b)/2], 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s, "s_0.db3"), b[:len(b)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := cli(nil, "repair", a, "-o", out+"2"); r.code != exitFailure || r.errOut == "" {
+	if r := cli(nil, "repair", s, "-o", out+"2"); r.code != exitFailure || r.errOut == "" {
 		t.Errorf("exit %d: %s%s", r.code, r.out, r.errOut)
 	}
 }

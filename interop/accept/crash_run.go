@@ -21,9 +21,12 @@ type recordingOf struct {
 	flags []string
 }
 
+// defaultForm makes recordings of peers that announce no type hash what those of present-day ROS are by default.
+var defaultForm = []string{"--compat", "jazzy"}
+
 // checkKill kills recordings in the default format at random moments.
 func checkKill(b *bench) error {
-	return killRecordings(b, pick(b, 30, 4), recordingOf{name: "SIGKILL"})
+	return killRecordings(b, pick(b, 30, 4), recordingOf{"SIGKILL", defaultForm})
 }
 
 // killRecordings kills as many recordings of each kind at random moments, the kinds in turn, a few at the same time: they
@@ -123,7 +126,7 @@ func killOne(b *bench, n *lab.Net, dir string, flags []string) (crash, error) {
 
 // checkPowerCut cuts the power of recordings in the default format.
 func checkPowerCut(b *bench) error {
-	return cutRecordings(b, pick(b, 15, 3), recordingOf{name: "power cut"})
+	return cutRecordings(b, pick(b, 15, 3), recordingOf{"power cut", defaultForm})
 }
 
 // cutRecordings records each kind to a disk of its own whose image is copied at random moments, all kinds at the same
