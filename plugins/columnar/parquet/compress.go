@@ -8,8 +8,8 @@ import (
 
 // Compressor compresses pages. It belongs to one goroutine and may serve many writers one after the other.
 type Compressor struct {
-	enc *zstd.Encoder
-	out []byte
+	enc       *zstd.Encoder
+	out, rest []byte
 }
 
 // NewCompressor returns a compressor; the zero level is zstd.SpeedFastest.
@@ -32,30 +32,77 @@ func (c *Compressor) zstd(b []byte) []byte {
 	return c.out
 }
 
+// streams is zstd for a page that ends with byte streams of n bytes each, beginning at from: the lowest bytes of numbers
+// first. Those that are noise are not tried.
+func (c *Compressor) streams(b []byte, from, n int) []byte {
+	at := from
+	for n >= 512 && len(b)-at >= n && noise(b[at:at+n]) {
+		at += n
+	}
+	if at == from || from > len(b)/32 { // much of it are levels, which want compression
+		return c.zstd(b)
+	}
+	if at == len(b) {
+		return b
+	}
+	c.rest = c.enc.EncodeAll(b[at:], c.rest[:0])
+	var h zstd.Header
+	if err := h.Decode(c.rest); err != nil {
+		return c.zstd(b)
+	}
+	c.out = appendRawBlocks(appendFrameHead(c.out[:0], len(b)), b[:at], false)
+	c.out = append(c.out, c.rest[h.HeaderSize:]...)
+	return c.out
+}
+
+// noise says whether bytes look evenly spread in a sample.
+func noise(b []byte) bool {
+	var counts [256]uint32
+	step := max(1, len(b)/1024) | 1
+	n := uint32(0)
+	for i := 0; i < len(b); i += step {
+		counts[b[i]]++
+		n++
+	}
+	var sum uint64
+	for _, c := range counts {
+		sum += uint64(c) * uint64(c)
+	}
+	// Even bytes give n + n²/256; a Huffman code saves a twentieth from about n²/150 on.
+	return sum < uint64(n)+uint64(n)*uint64(n)/190
+}
+
 // tinyPage is the size below which compressing is not tried.
 const tinyPage = 40
 
 // appendStored appends b as a zstd frame of raw blocks (RFC 8878, 3.1.1): for pages that compression makes no smaller.
 func appendStored(dst, b []byte) []byte {
-	const single, maxBlock = 1 << 5, 128 << 10
+	return appendRawBlocks(appendFrameHead(dst, len(b)), b, true)
+}
+
+func appendFrameHead(dst []byte, n int) []byte {
+	const single = 1 << 5
 	dst = append(dst, 0x28, 0xb5, 0x2f, 0xfd)
-	switch n := len(b); {
+	switch {
 	case n < 256:
-		dst = append(dst, single, byte(n))
+		return append(dst, single, byte(n))
 	case n < 256+1<<16:
-		dst = le.AppendUint16(append(dst, single|1<<6), uint16(n-256))
-	default:
-		dst = le.AppendUint32(append(dst, single|2<<6), uint32(n))
+		return le.AppendUint16(append(dst, single|1<<6), uint16(n-256))
 	}
+	return le.AppendUint32(append(dst, single|2<<6), uint32(n))
+}
+
+// appendRawBlocks appends b as blocks; the last one ends the frame if last is set.
+func appendRawBlocks(dst, b []byte, last bool) []byte {
+	const maxBlock = 128 << 10
 	for {
 		n := min(len(b), maxBlock)
-		last := 0
-		if n == len(b) {
-			last = 1
+		h := uint32(n << 3)
+		if last && n == len(b) {
+			h |= 1
 		}
-		h := uint32(n<<3 | last)
 		dst = append(append(dst, byte(h), byte(h>>8), byte(h>>16)), b[:n]...)
-		if b = b[n:]; last == 1 {
+		if b = b[n:]; len(b) == 0 {
 			return dst
 		}
 	}

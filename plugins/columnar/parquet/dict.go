@@ -2,9 +2,9 @@ package parquet
 
 import (
 	"bytes"
-	"hash/maphash"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 )
 
 // A dictionary is given up when it has more entries than this, or more bytes of strings.
@@ -19,7 +19,6 @@ type dict struct {
 	words []uint64
 	data  []byte
 	ends  []uint32
-	seed  maphash.Seed
 	small []uint32 // number + 1 of words below smallWords
 	next  []uint32 // by number: 1 + the number that followed last time; a guess
 	seen  []uint32 // by number: the page it was last seen in
@@ -73,30 +72,40 @@ func (d *dict) hashWord(w uint64) uint32 {
 	}
 }
 
-func (d *dict) hashBytes(s []byte) uint64 {
-	if len(s) > 8 {
-		return maphash.Bytes(d.seed, s)
+// hashKeys make it hard to find texts that collide. They are odd.
+var hashKeys = [2]uint64{rand.Uint64() | 1, rand.Uint64() | 1}
+
+func hashBytes(s []byte) uint64 {
+	n := len(s)
+	var a, b uint64
+	switch {
+	case n > 16:
+		for ; len(s) > 16; s = s[8:] {
+			a = bits.RotateLeft64((a^le.Uint64(s))*hashKeys[1], 29)
+		}
+		a ^= le.Uint64(s)
+		b = le.Uint64(s[len(s)-8:])
+	case n >= 8:
+		a, b = le.Uint64(s), le.Uint64(s[n-8:])
+	case n >= 4:
+		a, b = uint64(le.Uint32(s)), uint64(le.Uint32(s[n-4:]))
+	case n > 0:
+		a = uint64(s[0]) | uint64(s[n>>1])<<8 | uint64(s[n-1])<<16
 	}
-	w := uint64(len(s)) << 56
-	for i, c := range s {
-		w ^= uint64(c) << (8 * i)
-	}
-	return hashWord(w)
+	hi, lo := bits.Mul64((a^uint64(n))+hashKeys[0], b^hashKeys[1])
+	return hi ^ lo
 }
 
 // addBytes returns the number of s.
 func (d *dict) addBytes(s []byte) uint32 {
 	if 2*len(d.ends) >= len(d.table) {
-		if len(d.table) == 0 {
-			d.seed = maphash.MakeSeed()
-		}
 		d.growTable()
 		for i := range d.ends {
-			d.place(d.hashBytes(d.at(uint32(i))), uint32(i+1))
+			d.place(hashBytes(d.at(uint32(i))), uint32(i+1))
 		}
 	}
 	mask := uint64(len(d.table) - 1)
-	for h := d.hashBytes(s) & mask; ; h = (h + 1) & mask {
+	for h := hashBytes(s) & mask; ; h = (h + 1) & mask {
 		n := d.table[h]
 		if n == 0 {
 			d.data = append(d.data, s...)

@@ -49,6 +49,8 @@ type Writer struct {
 	spilled int   // the column whose pages go there; only with out
 
 	body, trial []byte
+	split       []byte // the byte streams at the end of body, if the page has any
+	width       int    // how many they are
 	idx, ends   []uint32
 	lens        []int32
 	head        thriftWriter
@@ -63,11 +65,13 @@ type group struct {
 type column struct {
 	leaf   *Leaf
 	enc    encoding
-	wide   bool // dictionary numbers are widened to bytes
-	store  bool // no compression
-	expect float64
-	poor   int // pages that zstd made no smaller, in a row
-	skip   int // pages for which it is not tried
+	wide   bool    // dictionary numbers are widened to bytes
+	store  bool    // no compression
+	expect float64 // bytes a value that the choice of the encoding promised
+	rest   int     // pages until it may be chosen anew
+	full   bool    // the file's dictionary has no room
+	poor   int     // pages that zstd made no smaller, in a row
+	skip   int     // pages for which it is not tried
 
 	buf       []byte
 	pages     []page
@@ -131,7 +135,7 @@ func (w *Writer) Reset() {
 		c := &w.cols[i]
 		c.buf, c.pages, c.dictPages, c.encodings, c.raw, c.values, c.nulls = c.buf[:0], c.pages[:0], 0, 0, 0, 0, 0
 		c.bounds = bounds{none: true}
-		c.store = false
+		c.store, c.full = false, false
 		if c.dict.len() > 0 {
 			c.dict.reset()
 		}
@@ -209,7 +213,7 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	repeated := false
 	switch {
 	case c.store || c.leaf.Kind == Bool || n == 0:
-	case period > 0 && period <= 1024 && (n > period || period == 1) && c.dict.len()+period < maxDictEntries && v.repeats(c.leaf, period):
+	case period > 0 && period <= 1024 && (n > period || period == 1) && !c.full && c.dict.len()+period < maxDictEntries && v.repeats(c.leaf, period):
 		first, ends := window(c.leaf, v, 0, period, w.ends)
 		w.ends = ends
 		e, repeated = dictionary, true
@@ -222,8 +226,9 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 			var ok bool
 			if w.idx, ok = c.dict.index(c.leaf, v, w.idx); !ok {
 				w.idx = w.idx[:0]
-				e = candidates(c.leaf)[0]
-				c.enc = e
+				c.full = true
+				w.choose(c, v)
+				e = c.enc
 			}
 		}
 	}
@@ -233,7 +238,12 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	case e == dictionary:
 		body = appendIndexes(body, w.idx, c.wide)
 	default:
+		at := len(body)
 		body = appendValues(body, c.leaf, v, e, &w.lens)
+		w.split, w.width = body[at:], 8
+		if c.leaf.Kind == Float32 {
+			w.width = 4
+		}
 	}
 	if e == dictionary {
 		c.dictPages++
@@ -246,13 +256,10 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	p.size = len(c.buf) - p.off
 	p.crc = crc32.Checksum(c.buf[p.off:], castagnoli)
 	w.add(c, p, slots, e)
-	if e == c.enc && !repeated && n > 0 { // values have changed their nature: look again at the next page
-		if got := float64(p.size) / float64(n); got > 1.5*c.expect && p.size > 4096 {
-			if c.expect > 0 {
-				c.enc = undecided
-			}
-			c.expect = got
-		}
+	if c.rest > 0 {
+		c.rest--
+	} else if e == c.enc && !repeated && n > 0 && p.size > 4096 && float64(p.size) > 1.5*c.expect*float64(n) {
+		c.enc = undecided // the values have changed their nature
 	}
 	return nil
 }
@@ -275,7 +282,11 @@ func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) 
 	case len(body) < tinyPage || c.skip > 0 && !dict:
 		c.skip = max(c.skip-1, 0)
 	default:
-		packed = w.comp.zstd(body)
+		if e == byteSplit && !dict {
+			packed = w.comp.streams(body, len(body)-len(w.split), len(w.split)/max(1, w.width))
+		} else {
+			packed = w.comp.zstd(body)
+		}
 		if len(packed) > len(body)-len(body)/32 {
 			packed = nil
 			if c.poor++; c.poor > 1 {
@@ -348,15 +359,23 @@ func (w *Writer) choose(c *column, v *Values) {
 			}
 			continue
 		}
-		// The dictionary is paid for once, by all pages to come: distinct values are counted over the whole page.
-		var d dict
-		idx, ok := d.index(c.leaf, v, w.idx[:0])
-		w.idx = idx[:0]
-		if !ok || 2*d.len() > n && n > 64 {
+		if c.full || c.leaf.physical() < typeBytes && !few(c.leaf, &sample) {
 			continue
 		}
-		pages := 4.0
-		dictCost := float64(w.cost(d.appendPage(w.trial[:0], c.leaf))) / pages / float64(n)
+		// How many values are new in the second half of the page says what the dictionary costs in pages to come.
+		var d dict
+		first, ends := window(c.leaf, v, 0, n/2, w.ends)
+		w.ends = ends
+		_, ok := d.index(c.leaf, &first, w.idx[:0])
+		half := d.len()
+		idx, ok2 := d.index(c.leaf, v, w.idx[:0])
+		w.idx = idx[:0]
+		growth := 2 * (d.len() - half)
+		if !ok || !ok2 || 2*d.len() > n && n > 64 || growth > 64 && d.len()+4*growth > maxDictEntries {
+			continue
+		}
+		share := min(1, 0.25+float64(growth)/float64(d.len()))
+		dictCost := float64(w.cost(d.appendPage(w.trial[:0], c.leaf))) * share / float64(n)
 		for _, wide := range []bool{false, true} {
 			w.trial = appendIndexes(w.trial[:0], idx, wide)
 			if cost := float64(w.cost(w.trial))/float64(n) + dictCost; cost < 0.98*best {
@@ -364,7 +383,14 @@ func (w *Writer) choose(c *column, v *Values) {
 			}
 		}
 	}
-	c.expect = best
+	c.expect, c.rest = best, 8
+}
+
+// few says whether at most half of the numbers of a sample are different.
+func few(l *Leaf, v *Values) bool {
+	var d dict
+	_, ok := d.index(l, v, nil)
+	return ok && (2*d.len() <= v.Len(l) || v.Len(l) < 64)
 }
 
 // cost is the size of b compressed.
