@@ -49,7 +49,7 @@ func header(n uint32) int {
 func cellOffsets(n uint32, b []byte) []int {
 	h := header(n)
 	size := 8
-	if b[h] == pageInterior {
+	if b[h] == pageInterior || b[h] == pageIndexInterior {
 		size = 12
 	}
 	count := int(binary.BigEndian.Uint16(b[h+3:]))
@@ -89,24 +89,28 @@ type cell struct {
 
 // parseCell reads the head of the cell at off.
 func (p *pages) parseCell(b []byte, off int) (cell, error) {
-	size, n := varint(b[off:])
+	c, err := parseLocal(b[off:], p.usable)
+	if err != nil || c.size > p.v.pages*int64(p.usable) {
+		return cell{}, errCell
+	}
+	return c, nil
+}
+
+// parseLocal reads what lies on a leaf of the row that begins b.
+func parseLocal(b []byte, usable int) (cell, error) {
+	size, n := varint(b)
 	if n == 0 {
 		return cell{}, errCell
 	}
-	off += n
+	off := n
 	rowid, n := varint(b[off:])
 	off += n
-	if n == 0 || size < 2 || size > min(maxMessageSize+1024, uint64(p.v.pages)*uint64(p.usable)) {
+	if n == 0 || size < 2 || size > maxMessageSize+1024 {
 		return cell{}, errCell
 	}
 	c := cell{rowid: int64(rowid), size: int64(size)}
-	local := int(c.size)
-	if most := p.usable - 35; c.size > int64(most) {
-		least := (p.usable-12)*32/255 - 23
-		local = least + int((c.size-int64(least))%int64(p.usable-4))
-		if local > most {
-			local = least
-		}
+	local := localSize(usable, c.size)
+	if int64(local) < c.size {
 		if off+local+4 > len(b) {
 			return cell{}, errCell
 		}

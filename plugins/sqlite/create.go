@@ -40,7 +40,11 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 		}
 	}
 	tmp := fsx.TempName(path)
-	if err := buildEmpty(tmp, o, pragmas); err != nil {
+	size := sqlPage
+	if ownPages(pragmas) {
+		size = pageSize
+	}
+	if err := buildEmpty(tmp, size, o, pragmas); err != nil {
 		return nil, errors.Join(err, remove(tmp))
 	}
 	if err := fsx.PublishNew(tmp, path); err != nil {
@@ -51,7 +55,7 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	}
 	w := &writer{path: path, preset: pr, humble: o.Compat == plugin.CompatHumble}
 	if err := w.open(pragmas); err != nil {
-		err = errors.Join(err, w.closeConn(), remove(path))
+		err = errors.Join(err, remove(path))
 		for _, side := range sides {
 			err = errors.Join(err, remove(path+side))
 		}
@@ -68,8 +72,9 @@ func remove(path string) error {
 	return nil
 }
 
-// buildEmpty makes and syncs a database at path, which must not exist, with all tables and no messages.
-func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
+// buildEmpty makes and syncs a database at path, which must not exist, with all tables and no messages; size is that of
+// its pages unless a pragma says otherwise.
+func buildEmpty(path string, size int, o plugin.WriteOptions, pragmas []pragma) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
@@ -80,7 +85,7 @@ func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
 		return err
 	}
 	defer func() { _ = c.close() }() // after a failure; at the end it is checked
-	for _, p := range []string{"page_size = " + fmt.Sprint(pageSize), "locking_mode = EXCLUSIVE", "journal_mode = OFF", "synchronous = OFF"} {
+	for _, p := range []string{"page_size = " + fmt.Sprint(size), "locking_mode = EXCLUSIVE", "journal_mode = OFF", "synchronous = OFF"} {
 		if _, err := c.queryText("PRAGMA " + p); err != nil {
 			return err
 		}
@@ -107,69 +112,47 @@ func buildEmpty(path string, o plugin.WriteOptions, pragmas []pragma) error {
 	return f.Sync()
 }
 
+// ownPages says whether the pages of messages can be written without SQLite: the user's pragmas do not ask for anything
+// else.
+func ownPages(pragmas []pragma) bool {
+	return !slices.ContainsFunc(pragmas, func(p pragma) bool { return p.name != "page_size" && p.name != "cache_size" })
+}
+
 // open opens the finished empty database for recording.
 func (w *writer) open(pragmas []pragma) (err error) {
-	if w.file, err = os.Open(w.path); err != nil {
-		return err
+	if ownPages(pragmas) {
+		w.e, err = openPageEngine(w.path, w.preset)
+	} else {
+		w.e, err = openSQLEngine(w.path, w.preset, pragmas)
 	}
-	if w.c, err = openConn(w.path, sqlite3.SQLITE_OPEN_READWRITE, ""); err != nil {
-		return err
-	}
-	for _, p := range []string{
-		// Nobody who looks at the file may hold up the recording; see docs/formats/sqlite.md on reading it meanwhile.
-		"locking_mode = EXCLUSIVE",
-		"journal_mode = PERSIST",
-		"synchronous = " + w.preset.synchronous,
-		"cache_size = " + fmt.Sprint(-cacheKiB),
-		"temp_store = MEMORY",
-	} {
-		if _, err := w.c.queryText("PRAGMA " + p); err != nil {
-			return fmt.Errorf("pragma %s: %w", p, err)
-		}
-	}
-	if err := applyPragmas(w.c, pragmas); err != nil {
-		return err
-	}
-	if err := w.showJournal(); err != nil {
-		return err
-	}
-	if w.pageSize, _, err = w.c.queryInt("PRAGMA page_size"); err != nil {
-		return err
-	}
-	for _, p := range []struct {
-		s   **stmt
-		sql string
-	}{
-		{&w.insert, "INSERT INTO messages(id, topic_id, timestamp, data) VALUES (?, ?, ?, ?)"},
-		{&w.pack, "INSERT INTO gobag_data(id, data) VALUES (?, ?)"},
-		{&w.begin, "BEGIN EXCLUSIVE"},
-		{&w.commit, "COMMIT"},
-		{&w.pages, "PRAGMA page_count"},
-	} {
-		if *p.s, err = w.c.prepare(p.sql); err != nil {
-			return err
-		}
-	}
-	// The first transaction takes the lock on the file and keeps it.
-	if err := w.begin.run(); err != nil {
-		return err
-	}
-	if err := w.commit.run(); err != nil {
+	if err != nil {
+		w.e = nil // no interface with nil inside
 		return err
 	}
 	return w.measure()
 }
 
-// showJournal makes the empty file of the journal that the first transaction will use, if it will use one: by the file
-// a reader knows that what it sees while this connection holds its lock can be trusted.
-func (w *writer) showJournal() error {
-	mode, err := w.c.queryText("PRAGMA journal_mode")
-	if err != nil || mode != "persist" && mode != "delete" && mode != "truncate" {
+// recordingPragmas sets a connection to the file of a recording up.
+func recordingPragmas(c *conn, p preset, pragmas []pragma) error {
+	for _, p := range []string{
+		// Nobody who looks at the file may hold up the recording; see docs/formats/sqlite.md on reading it meanwhile.
+		"locking_mode = EXCLUSIVE",
+		"journal_mode = PERSIST",
+		"synchronous = " + p.synchronous,
+		"cache_size = " + fmt.Sprint(-cacheKiB),
+		"temp_store = MEMORY",
+	} {
+		if _, err := c.queryText("PRAGMA " + p); err != nil {
+			return fmt.Errorf("pragma %s: %w", p, err)
+		}
+	}
+	return applyPragmas(c, pragmas)
+}
+
+// takeLock makes the first transaction of a connection, which takes the lock on the file and keeps it.
+func takeLock(c *conn) error {
+	if err := c.exec("BEGIN EXCLUSIVE"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(w.path+"-journal", os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return c.exec("COMMIT")
 }

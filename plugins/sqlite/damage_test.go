@@ -100,7 +100,7 @@ func beside(suffix string, content []byte) func(string) error {
 	return func(path string) error { return os.WriteFile(path+suffix, content, 0o644) }
 }
 
-// damageTable: a storage of 2000 messages of 1000 bytes has about 30 leaves of 64 messages.
+// damageTable: a storage of 2000 messages of 1000 bytes has about 250 leaves of 8 messages.
 var damageTable = func() []plugintest.Damage {
 	zeros := make([]byte, pageSize)
 	noise := make([]byte, pageSize)
@@ -129,10 +129,10 @@ var damageTable = func() []plugintest.Damage {
 		}},
 		{Name: "root of the messages", Break: onRoot("messages", 0, zeros)},
 		{Name: "first leaf", Break: onLeaf(0, 0, zeros)},
-		{Name: "a leaf of zeros", Least: 500, Break: onLeaf(10, 0, zeros)},
-		{Name: "a leaf of noise", Least: 500, Break: onLeaf(10, 0, noise)},
-		{Name: "the header of a leaf", Least: 500, Break: onLeaf(10, 0, []byte{13, 0, 0, 255, 255, 255, 255})},
-		{Name: "last leaf", Least: 1800, Break: onLeaf(-1+30, 0, zeros)},
+		{Name: "a leaf of zeros", Least: 500, Break: onLeaf(100, 0, zeros)},
+		{Name: "a leaf of noise", Least: 500, Break: onLeaf(100, 0, noise)},
+		{Name: "the header of a leaf", Least: 500, Break: onLeaf(100, 0, []byte{13, 0, 0, 255, 255, 255, 255})},
+		{Name: "last leaf", Least: 1800, Break: onLeaf(240, 0, zeros)},
 		{Name: "index", Whole: true, Break: onRoot("timestamp_idx", 0, zeros)},
 		{Name: "own table", Whole: true, Break: onRoot("gobag_data", 0, zeros)},
 		{Name: "topics", Refused: true, Break: onRoot("topics", 0, zeros)},
@@ -226,7 +226,7 @@ func TestDamagedCount(t *testing.T) {
 	if i := open(t, path).Info(); i.Messages != 3000 || i.Unclean || len(i.Warnings) > 0 {
 		t.Fatalf("%+v", i)
 	}
-	if err := onLeaf(5, 0, make([]byte, pageSize))(path); err != nil {
+	if err := onLeaf(40, 0, make([]byte, pageSize))(path); err != nil {
 		t.Fatal(err)
 	}
 	if i := open(t, path).Info(); i.Messages < 500 || i.Messages > 2500 || !i.Unclean || !strings.Contains(strings.Join(i.Warnings, "\n"), "damaged: counted is what can be read") {

@@ -25,8 +25,8 @@ func (Driver) Extension() string { return ".db3" }
 func (Driver) Features() plugin.Features {
 	f := plugin.Features{
 		SendTime: true, Source: true, Metadata: true, Definitions: true, Reverse: true,
-		// Eight tables and an index of one page each are there before the first message.
-		MinSplitSize:   12 * pageSize,
+		// Eight tables and an index of one page each are there before the first message; pages are larger where SQLite writes them.
+		MinSplitSize:   12 * sqlPage,
 		MaxMessageSize: maxMessageSize,
 		Buffers:        8 << 20,
 	}

@@ -96,7 +96,7 @@ func describe(vc *viewConn, d description, t *tally, st stage) (description, *ta
 		if err := d.count(vc.conn, t, step); err != nil || !step.done {
 			return d, step, st, err
 		}
-		return d, step, stageTopics, d.readBounds(vc.conn)
+		return d, step, stageTopics, d.readBounds(vc.conn, vc.v.missing > 0)
 	default:
 		d.topicOf = map[int64]plugin.TopicID{}
 		return d, step, stageDone, d.readTopics(vc.conn)
@@ -290,8 +290,9 @@ func (d *description) countMessages(c *conn, t, step *tally) error {
 	return err
 }
 
-// readBounds finds the last row, and by the index the first and last stamp.
-func (d *description) readBounds(c *conn) error {
+// readBounds finds the last row, and by the index the first and last stamp. The end of a file that is cut off is missing
+// in the index too, but what is there of it leads to the messages that are there.
+func (d *description) readBounds(c *conn, cut bool) error {
 	var err error
 	if d.lastID, _, err = c.queryInt("SELECT max(rowid) FROM messages"); damaged(err) {
 		d.lastID = math.MaxInt64 // reading the messages will say where it ends
@@ -309,6 +310,8 @@ func (d *description) readBounds(c *conn) error {
 		var hi int64
 		if hi, _, err = c.queryInt("SELECT max(timestamp) FROM messages"); err == nil {
 			d.info.Start, d.info.End = lo, hi
+		} else if cut && damaged(err) {
+			return nil
 		}
 	}
 	if damaged(err) {

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	pageSize  = 64 << 10
-	cacheKiB  = 4 << 10 // SQLite's page cache while recording
+	pageSize  = 8 << 10
+	editKiB   = 512     // SQLite's page cache for the small tables, where the pages of messages are written here
+	cacheKiB  = 4 << 10 // and where SQLite writes all of them
+	sqlPage   = 64 << 10
 	readKiB   = 4 << 10 // and of one iterator
 	maxLength = 1_000_000_000
 
@@ -23,14 +25,15 @@ const (
 type preset struct {
 	name, help  string
 	synchronous string
-	commitBytes int64 // payload bytes after which a transaction is committed without being asked
+	commitBytes int64 // payload bytes after which a commit is started without being asked
+	sqlBytes    int64 // the same where SQLite writes, which keeps the caller waiting
 }
 
 var presets = []preset{
-	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync, or 8 MB if that is less", "FULL", 8 << 20},
-	{plugin.PresetFast, "as resilient, but only the sync interval (and 64 MB) bounds the loss: fewer waits for the disk", "NORMAL", 64 << 20},
-	{plugin.PresetSmall, "the same as resilient: SQLite has no compression", "FULL", 8 << 20},
-	{plugin.PresetNone, "the same as fast: rosbag2's own default can leave a damaged file", "NORMAL", 64 << 20},
+	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync, or 64 MB if that is less", "FULL", 32 << 20, 8 << 20},
+	{plugin.PresetFast, "as resilient, but only the sync interval (and 512 MB) bounds the loss: fewer waits for the disk", "NORMAL", 256 << 20, 64 << 20},
+	{plugin.PresetSmall, "the same as resilient: SQLite has no compression", "FULL", 32 << 20, 8 << 20},
+	{plugin.PresetNone, "the same as fast: rosbag2's own default can leave a damaged file", "NORMAL", 256 << 20, 64 << 20},
 }
 
 func lookupPreset(name string) (preset, error) {

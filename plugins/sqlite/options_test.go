@@ -89,7 +89,7 @@ func TestPragmasBeatPreset(t *testing.T) {
 	}
 	defer w.Close(plugin.Metadata{})
 	for p, want := range map[string]string{"page_size": "8192", "synchronous": "0", "locking_mode": "normal", "journal_mode": "truncate"} {
-		if got, err := w.c.queryText("PRAGMA " + p); got != want || err != nil {
+		if got, err := w.e.(*sqlEngine).c.queryText("PRAGMA " + p); got != want || err != nil {
 			t.Errorf("%s is %q, want %q (%v)", p, got, want, err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 //	  uvarint  sequence number
 const (
 	packVersion  = 1
-	packMessages = 512
+	packMessages = 128     // little to read for one of them
 	packLimit    = 1 << 16 // that readers take
 )
 
@@ -151,6 +151,34 @@ func find(extras []extra, id int64, at *int) *extra {
 	}
 	*at = i
 	return &extras[i]
+}
+
+// findInPack returns the entry of one message from a pack row.
+func findInPack(first int64, row []byte, id int64) (e extra, ok bool, err error) {
+	r := packReader{b: row}
+	if v := r.byte(); v != packVersion && !r.bad {
+		return e, false, fmt.Errorf("pack %d: version %d: %w", first, v, errPack)
+	}
+	n := r.uvarint()
+	for k := r.uvarint(); k > 0 && !r.bad; k-- {
+		r.uvarint()
+		r.uvarint()
+		r.uvarint()
+	}
+	e.id = first
+	for ; n > 0 && !r.bad; n-- {
+		head := r.uvarint()
+		e.id += int64(head >> 1)
+		if e.hasSend = head&1 != 0; e.hasSend {
+			e.sendDelta = r.varint()
+		}
+		e.source = uint32(r.uvarint())
+		e.seq = r.uvarint()
+		if e.id >= id && !r.bad {
+			return e, e.id == id, nil
+		}
+	}
+	return e, false, r.err(first)
 }
 
 // packReader reads varints; after the end it sets bad and returns zeros.

@@ -25,7 +25,9 @@ type reader struct {
 	mu     sync.Mutex
 	base   *view       // settled storages only
 	idle   []*viewConn // connections to base that no iterator uses
-	users  int         // iterators on base
+	tree   *treeFile   // base for short ranges; nil = they are read like others
+	points []*pointState
+	users  int // iterators on base
 	closed bool
 }
 
@@ -81,6 +83,11 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 	}
 	r.finishInfo(t, vc.v)
 	if r.settled {
+		if len(pragmas) == 0 {
+			if r.tree, err = openTreeFile(vc); err != nil {
+				return nil, vc.explain(err)
+			}
+		}
 		r.base, r.idle = vc.v, []*viewConn{vc}
 		vc = nil
 	}
@@ -161,6 +168,9 @@ func (r *reader) Messages(q plugin.Query) (plugin.Iterator, error) {
 	if !r.settled {
 		return &pagedIterator{r: r, q: q, limit: pageMessages}, nil
 	}
+	if r.tree != nil && point(q) {
+		return r.newPoint(q), nil
+	}
 	var vc *viewConn
 	if n := len(r.idle); n > 0 {
 		vc, r.idle = r.idle[n-1], r.idle[:n-1]
@@ -194,10 +204,13 @@ func (r *reader) giveBackLocked(vc *viewConn) error {
 	}
 	err := vc.close()
 	if r.closed && r.users == 0 {
-		err = errors.Join(err, r.base.f.close())
+		err = errors.Join(err, r.closeBase())
 	}
 	return err
 }
+
+// closeBase closes the files of a settled storage.
+func (r *reader) closeBase() error { return errors.Join(r.tree.close(), r.base.f.close()) }
 
 // Close closes the files once the last iterator is closed.
 func (r *reader) Close() error {
@@ -213,7 +226,7 @@ func (r *reader) Close() error {
 	}
 	r.idle = nil
 	if r.base != nil && r.users == 0 {
-		errs = append(errs, r.base.f.close())
+		errs = append(errs, r.closeBase())
 	}
 	return errors.Join(errs...)
 }

@@ -15,33 +15,23 @@ import (
 
 const maxMessageSize = maxLength - rowOverhead
 
-// writer records into one database. mu is held by every call but Size.
+// writer records into one database. mu is held by every call but Size, and not while a commit goes to the disk.
 type writer struct {
 	path   string
 	preset preset
 	humble bool
 	size   atomic.Int64
 
-	mu       sync.Mutex
-	file     *os.File // the database, for what SQLite does not do; closed after c, since closing it might drop SQLite's locks
-	c        *conn
-	insert   *stmt // messages
-	pack     *stmt // gobag_data
-	begin    *stmt
-	commit   *stmt
-	pages    *stmt
-	pageSize int64
-	pushed   int64 // bytes of the file whose way to the disk has been started
-
-	topics  []writerTopic // by topic id − 1
-	lastID  int64
-	start   int64 // first and last stamp, if there are messages
-	end     int64
-	packer  packer
-	inTx    bool
-	txBytes int64 // payload bytes in the open transaction
-	err     error // of a failed write or sync; stays
-	closed  bool
+	mu     sync.Mutex
+	e      engine
+	topics []writerTopic // by topic id − 1
+	lastID int64
+	start  int64 // first and last stamp, if there are messages
+	end    int64
+	packer packer
+	flight *flight // the last commit that was started
+	err    error   // of a failed write or sync; stays
+	closed bool
 }
 
 type writerTopic struct {
@@ -57,6 +47,22 @@ func (w *writer) usable() error {
 	if w.closed {
 		return plugin.ErrClosed
 	}
+	return w.landed()
+}
+
+// landed takes in the error of the last commit, if that has ended.
+func (w *writer) landed() error {
+	if w.flight == nil {
+		return nil
+	}
+	select {
+	case <-w.flight.done:
+		if err := w.flight.err; err != nil {
+			return w.fail("sync", err)
+		}
+		w.flight = nil
+	default:
+	}
 	return nil
 }
 
@@ -66,60 +72,32 @@ func (w *writer) fail(op string, err error) error {
 	return w.err
 }
 
-func (w *writer) ensureTx() error {
-	if w.inTx {
-		return nil
-	}
-	if err := w.begin.runBound(); err != nil {
-		return err
-	}
-	w.inTx, w.txBytes = true, 0
-	return nil
-}
-
-// commitTx ends the open transaction: what it holds survives a crash when this returns.
-func (w *writer) commitTx() error {
-	if !w.inTx {
-		return nil
-	}
+// commit starts a commit of everything up to here.
+func (w *writer) commit() error {
 	if err := w.writePack(); err != nil {
 		return err
 	}
-	if err := w.commit.runBound(); err != nil {
-		return err
+	fl, err := w.e.commit()
+	if err == nil {
+		w.flight = fl
 	}
-	w.inTx = false
-	w.pushed = w.size.Load()
-	return nil
-}
-
-// pushEvery is how many bytes SQLite may have handed to the system before their way to the disk is started.
-const pushEvery = 4 << 20
-
-// push starts writing what has left SQLite's cache, so that the commit finds little to wait for.
-func (w *writer) push() {
-	if done := w.size.Load() - cacheKiB<<10; done-w.pushed >= pushEvery {
-		_ = fsx.StartWriteback(w.file, w.pushed, done-w.pushed) // only a hint
-		w.pushed = done
-	}
+	return err
 }
 
 func (w *writer) writePack() error {
 	if w.packer.n == 0 {
 		return nil
 	}
-	first, row := w.packer.take()
-	return w.pack.run(first, row)
+	return w.e.insertPack(w.packer.take())
 }
 
 // measure brings size up to date. It never falls, though the pack in memory takes up more than it will in its page.
 func (w *writer) measure() error {
-	ok, err := w.pages.step()
-	if err != nil || !ok {
-		return errors.Join(err, w.pages.reset())
+	n, err := w.e.bytes()
+	if err == nil {
+		w.size.Store(max(w.size.Load(), n+w.packer.size()))
 	}
-	w.size.Store(max(w.size.Load(), w.pages.int64(0)*w.pageSize+w.packer.size()))
-	return w.pages.reset()
+	return err
 }
 
 func (w *writer) Size() int64 { return w.size.Load() }
@@ -148,7 +126,6 @@ func (w *writer) Write(batch []plugin.Message) error {
 	if err := w.measure(); err != nil {
 		return w.fail("write", err)
 	}
-	w.push()
 	return nil
 }
 
@@ -160,17 +137,7 @@ func (w *writer) message(m *plugin.Message) error {
 	if id <= w.lastID {
 		return errors.New("message numbers are used up")
 	}
-	if err := w.ensureTx(); err != nil {
-		return err
-	}
-	s := w.insert
-	s.keep = s.keep[:0]
-	err := errors.Join(s.bindInt64(1, id), s.bindInt64(2, int64(m.Topic)), s.bindInt64(3, m.RecvTime), s.bindBlob(4, m.Data))
-	if err == nil {
-		err = s.runBound()
-	}
-	clear(s.keep)
-	if err != nil {
+	if err := w.e.insert(id, m); err != nil {
 		return err
 	}
 	if w.lastID == 0 {
@@ -187,23 +154,40 @@ func (w *writer) message(m *plugin.Message) error {
 			return err
 		}
 	}
-	w.txBytes += int64(len(m.Data)) + rowOverhead
-	if w.txBytes >= w.preset.commitBytes {
-		return w.commitTx()
+	if w.e.full() {
+		return w.commit()
 	}
 	return nil
 }
 
+// Sync waits for the disk without keeping Write from going on.
 func (w *writer) Sync() error {
+	fl, err := w.startSync()
+	if err != nil || fl == nil {
+		return err
+	}
+	<-fl.done
+	if fl.err == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		_ = w.fail("sync", fl.err) // the next line
+	}
+	return w.err
+}
+
+func (w *writer) startSync() (*flight, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.usable(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := w.commitTx(); err != nil {
-		return w.fail("sync", err)
+	if err := w.commit(); err != nil {
+		return nil, w.fail("sync", err)
 	}
-	return nil
+	return w.flight, nil
 }
 
 func (w *writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
@@ -216,16 +200,17 @@ func (w *writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 		t.Definition = plugin.Definition{}
 	}
 	i := slices.IndexFunc(w.topics, func(o writerTopic) bool { return o.Name == t.Name && o.Type == t.Type })
-	err := w.ensureTx()
-	if err == nil && i < 0 {
+	err := w.e.edit(func(c *conn) error {
+		if i >= 0 {
+			return w.updateTopic(c, &w.topics[i].Topic, &t)
+		}
 		i = len(w.topics)
 		t.ID = plugin.TopicID(i + 1)
-		err = w.insertTopic(&t)
+		err := w.insertTopic(c, &t)
 		t.Sources = slices.Clone(t.Sources)
 		w.topics = append(w.topics, writerTopic{Topic: t})
-	} else if err == nil {
-		err = w.updateTopic(&w.topics[i].Topic, &t)
-	}
+		return err
+	})
 	if err == nil {
 		err = w.measure()
 	}
@@ -243,13 +228,15 @@ func (w *writer) Close(m plugin.Metadata) error {
 		return nil
 	}
 	w.closed = true
+	if w.err == nil && w.flight != nil {
+		<-w.flight.done
+		_ = w.landed() // it is in w.err
+	}
 	err := w.err
 	if err == nil {
 		err = w.finish(m)
-	} else if w.inTx {
-		_ = w.c.exec("ROLLBACK") // SQLite may have rolled back by itself
 	}
-	err = errors.Join(err, w.closeConn(), fsx.SyncDir(filepath.Dir(w.path)))
+	err = errors.Join(err, w.e.close(), fsx.SyncDir(filepath.Dir(w.path)))
 	if fi, serr := os.Stat(w.path); serr == nil {
 		w.size.Store(fi.Size())
 	}
