@@ -40,6 +40,13 @@ func (b *buffers) get(ctx context.Context, n int) ([]byte, error) {
 	}
 }
 
+// fits says whether get would lend n bytes at once.
+func (b *buffers) fits(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lent == 0 || b.lent+int64(1)<<sizeClass(n) <= b.limit
+}
+
 func (b *buffers) try(class int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

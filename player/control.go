@@ -3,6 +3,7 @@ package player
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -61,10 +62,7 @@ func (p *Player) Pause() {
 // Resume lets the bag's time run again, from where it stopped. Calling it again does nothing.
 func (p *Player) Resume() {
 	if p.clock.setPaused(false) {
-		select { // a step that was asked for too late
-		case <-p.step:
-		default:
-		}
+		p.steps.clear() // what was asked for too late
 		p.emit(EventResumed, slog.LevelInfo, "", "Resuming play.")
 	}
 }
@@ -101,9 +99,68 @@ func (p *Player) PlayNext() bool {
 	if !p.clock.isPaused() || State(p.state.Load()) != StatePlaying {
 		return false
 	}
-	select {
-	case p.step <- struct{}{}:
-	default: // one is asked for already
-	}
+	p.steps.add(1)
 	return true
+}
+
+// SeekTo goes to a stamp of the bag, ns since the Unix epoch: playback goes on from there, or stays paused there. A stamp
+// before the start counts as the start; one behind the end is refused. What latched topics published before is published
+// first.
+func (p *Player) SeekTo(stamp int64) bool {
+	if s := State(p.state.Load()); s == StateStopped || stamp > p.end {
+		return false
+	}
+	stamp = max(stamp, p.start)
+	p.seek.set(stamp)
+	p.clock.jump(stamp) // who waits looks again
+	p.emit(EventOther, slog.LevelInfo, "", fmt.Sprintf("Playing from %.3f s of the bag", float64(sub(stamp, p.start))/1e9))
+	return true
+}
+
+// Stop ends the playback in order, as the end of Run's context does. It does not wait.
+func (p *Player) Stop() {
+	if cancel := p.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+}
+
+// Bounds returns the stamps where playback begins and ends, ns since the Unix epoch.
+func (p *Player) Bounds() (start, end int64) { return p.start, p.end }
+
+// seek is another place that the playback is to go on from.
+type seek struct {
+	mu    sync.Mutex
+	to    int64
+	given bool
+	wake  chan struct{} // holds a token while given
+}
+
+func (s *seek) init() { s.wake = make(chan struct{}, 1) }
+
+func (s *seek) set(to int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to, s.given = to, true
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *seek) pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given
+}
+
+func (s *seek) take() (to int64, given bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to, given = s.to, s.given
+	s.given = false
+	select {
+	case <-s.wake:
+	default:
+	}
+	return to, given
 }

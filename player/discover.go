@@ -53,7 +53,7 @@ var everybodys = []string{"/rosout", "/parameter_events"}
 func live(g ros.Graph, pubs []*publication) error {
 	var e LiveError
 	for _, info := range g.Topics() {
-		if !slices.ContainsFunc(pubs, func(p *publication) bool { return p.Name == info.Name && p.messages > 0 }) ||
+		if !slices.ContainsFunc(pubs, func(p *publication) bool { return p.Name == info.Name && p.messages > 0 && !p.call }) ||
 			slices.Contains(everybodys, info.Name) {
 			continue
 		}

@@ -34,7 +34,7 @@ func xcdr2(payload []byte) bool {
 // bag shows when it is played.
 func (p *Player) peek(ctx context.Context, pubs []*publication) {
 	byID, ids := index(pubs)
-	it, err := p.o.Bag.Messages(plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}})
+	it, err := p.src.messages(plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}})
 	if err != nil {
 		return
 	}
@@ -77,6 +77,10 @@ func (p *Player) peek(ctx context.Context, pubs []*publication) {
 
 // announce makes the publisher of a topic, for payloads of the kind that pub.xcdr2 says.
 func (p *Player) announce(pub *publication) (ros.Publisher, error) {
+	if pub.call {
+		pub.known.Store(true)
+		return p.newCaller(pub)
+	}
 	if !pub.xcdr2 {
 		return p.o.Node.Advertise(pub.Topic, pub.qos)
 	}

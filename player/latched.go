@@ -16,11 +16,11 @@ import (
 // maxLatched bounds how many messages of a latched topic are looked up before the start.
 const maxLatched = 100
 
-// playLatched publishes, before a playback that begins after the start of the bag, what transient-local publishers would
+// playLatched publishes, before a playback that begins at a stamp behind the start of the bag, what transient-local publishers would
 // still have served at that moment: per topic the last messages, as many as were kept. Without them a subscriber would
 // never see a map or static transforms published before the start offset.
-func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
-	if p.o.StartOffset == 0 || p.start == math.MinInt64 {
+func (p *Player) playLatched(ctx context.Context, pubs []*publication, at int64) error {
+	if at == math.MinInt64 {
 		return nil
 	}
 	for _, pub := range pubs {
@@ -31,7 +31,7 @@ func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
 		if pub.qos.History == ros.KeepLast {
 			keep = max(1, min(keep, pub.qos.Depth))
 		}
-		last, err := p.lastBefore(ctx, pub, keep)
+		last, err := p.lastBefore(ctx, pub, keep, at)
 		if err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func (p *Player) playLatched(ctx context.Context, pubs []*publication) error {
 
 // lastBefore returns copies of the last messages of a publication before the start, oldest first: at most keep, and no
 // more bytes than are read ahead. Where the storage cannot be read backwards it is read up to the start.
-func (p *Player) lastBefore(ctx context.Context, pub *publication, keep int) ([][]byte, error) {
-	q := plugin.Query{Topics: pub.ids, Range: &plugin.TimeRange{Start: math.MinInt64, End: p.start - 1}, Reverse: true}
+func (p *Player) lastBefore(ctx context.Context, pub *publication, keep int, at int64) ([][]byte, error) {
+	q := plugin.Query{Topics: pub.ids, Range: &plugin.TimeRange{Start: math.MinInt64, End: at - 1}, Reverse: true}
 	last, err := p.collect(ctx, q, keep)
 	if errors.Is(err, plugin.ErrUnsupported) {
 		q.Reverse = false
@@ -69,7 +69,7 @@ func (p *Player) lastBefore(ctx context.Context, pub *publication, keep int) ([]
 
 // collect returns copies of the messages of a query that are nearest to the start, as they come.
 func (p *Player) collect(ctx context.Context, q plugin.Query, keep int) (last [][]byte, err error) {
-	it, err := p.o.Bag.Messages(q)
+	it, err := p.src.messages(q)
 	if err != nil {
 		return nil, err
 	}

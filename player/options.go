@@ -14,8 +14,9 @@ import (
 // Options configure a Player. Node and Bag are needed; all other fields may be left zero (which waits for all
 // acknowledgements at the end, see WaitAcked).
 type Options struct {
-	Node ros.Node    // not closed by the player
-	Bag  *bag.Reader // not closed by the player
+	Node ros.Node      // not closed by the player
+	Bag  *bag.Reader   // not closed by the player
+	More []*bag.Reader // further bags, merged with Bag by receive stamp; not closed either
 
 	Rate float64 // bag seconds per second; 0 = 1. A huge rate plays without waiting
 	Loop bool    // begin again at the end, until stopped
@@ -37,7 +38,22 @@ type Options struct {
 
 	StartOffset      time.Duration // skip this much bag time at the start
 	PlaybackDuration time.Duration // stop after this much bag time; 0 or negative = at the end
+	PlaybackUntil    int64         // stop behind this stamp, ns since the Unix epoch; 0 or negative = at the end. With PlaybackDuration the later of the two counts
 	Delay            time.Duration // wait once before the first message
+
+	// ByPublishTime orders messages by the publishers' stamps and plays them at those, as far as they are within the
+	// messages read ahead; else by the stamps of reception.
+	ByPublishTime bool
+
+	// /clock carries the bag's time; that of the bag is not played then.
+	ClockRate   float64  // Hz of real time; 0 = not by time
+	ClockTopics []string // just before each message of these, names in the bag or as published
+	ClockAll    bool     // just before every message
+
+	// CallServices calls the services with the requests that the bag's service events hold, instead of publishing the
+	// events; ActionsAsClient does so with the services of actions, and leaves out feedback and status. FromClient takes the
+	// events that clients reported, else those of servers. Node must be a ros.Services.
+	CallServices, ActionsAsClient, FromClient bool
 
 	ReadAhead      int   // messages read ahead; 0 = 1000
 	ReadAheadBytes int64 // memory for them; 0 = 64 MiB. A larger single message is played all the same
@@ -101,6 +117,12 @@ func (o Options) Validate() error {
 	}
 	if o.StartOffset < 0 {
 		bad("start offset must not be negative")
+	}
+	if o.ClockRate < 0 || math.IsNaN(o.ClockRate) || math.IsInf(o.ClockRate, 0) {
+		bad("clock rate %v: it must be more than 0", o.ClockRate)
+	}
+	if _, ok := o.Node.(ros.Services); !ok && o.Node != nil && (o.CallServices || o.ActionsAsClient) {
+		bad("options: the node calls no services")
 	}
 	if o.Delay < 0 {
 		bad("delay must not be negative")

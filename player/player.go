@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -16,6 +18,7 @@ import (
 // time.
 type Player struct {
 	o      Options
+	src    source
 	filter *filter
 	remaps []remap
 	clock  *clock
@@ -24,7 +27,12 @@ type Player struct {
 
 	state    atomic.Int32
 	started  atomic.Bool
-	step     chan struct{} // PlayNext asks for one message
+	steps    steps
+	stepped  atomic.Uint64 // messages sent since a step was asked for
+	over     chan struct{} // closed when Run is about to return
+	cancel   atomic.Pointer[context.CancelFunc]
+	seek     seek
+	clockPub *clockPublisher
 	lateness histogram
 	played   atomic.Uint64
 	bytes    atomic.Uint64
@@ -76,21 +84,30 @@ func New(o Options) (*Player, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("play: %w", err)
 	}
-	p := &Player{o: o.withDefaults(), step: make(chan struct{}, 1), sleeper: preciseSleeper, events: make(chan Event, maxEvents)}
+	p := &Player{o: o.withDefaults(), over: make(chan struct{}), sleeper: preciseSleeper, events: make(chan Event, maxEvents)}
+	p.src.bags = append([]*bag.Reader{o.Bag}, o.More...)
+	p.steps.init()
+	p.seek.init()
 	var errF, errR error
 	p.filter, errF = newFilter(p.o)
 	p.remaps, errR = parseRemaps(p.o.Remap)
 	if err := errors.Join(errF, errR); err != nil {
 		return nil, fmt.Errorf("play: %w", err)
 	}
-	info := p.o.Bag.Info()
-	p.start, p.end = info.Start, info.End
+	p.start, p.end, _ = p.src.bounds()
 	if p.end < p.start { // no messages
 		p.start, p.end = 0, 0
 	}
 	p.start = add(p.start, int64(p.o.StartOffset))
+	until := int64(math.MinInt64)
 	if p.o.PlaybackDuration > 0 {
-		p.end = min(p.end, add(p.start, int64(p.o.PlaybackDuration)))
+		until = add(p.start, int64(p.o.PlaybackDuration))
+	}
+	if p.o.PlaybackUntil > 0 {
+		until = max(until, p.o.PlaybackUntil)
+	}
+	if until > math.MinInt64 {
+		p.end = min(p.end, until)
 	}
 	p.clock = newClock(p.o.Rate, p.o.StartPaused)
 	p.clock.jump(p.start)
@@ -109,8 +126,12 @@ func (p *Player) Run(ctx context.Context) (Result, error) {
 		defer close(told)
 		p.tell(allSaid)
 	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.cancel.Store(&cancel)
 	res, err := p.run(ctx)
 	p.state.Store(int32(StateStopped))
+	close(p.over)
 	close(allSaid)
 	select {
 	case <-told:
@@ -134,22 +155,24 @@ func (p *Player) run(ctx context.Context) (Result, error) {
 	err = p.play(ctx, pubs)
 	p.waitAcked(ctx, pubs)
 	res := p.result(pubs, began)
-	err = errors.Join(err, closeAll(pubs))
+	err = errors.Join(err, closeAll(pubs), p.clockPub.close())
 	p.emit(EventStopped, slog.LevelInfo, "", fmt.Sprintf("Playback ended after %s", plural(res.Played, "message")))
 	return res, err
 }
 
 // prepare advertises the topics and waits for subscriptions that are there already.
 func (p *Player) prepare(ctx context.Context) ([]*publication, error) {
-	info := p.o.Bag.Info()
-	if info.Messages > 0 && p.start > info.End {
+	if _, end, messages := p.src.bounds(); messages > 0 && p.start > end {
 		p.emit(EventOther, slog.LevelWarn, "", fmt.Sprintf("the start offset %s is beyond the end of the bag; nothing is played", p.o.StartOffset))
 	}
-	pubs, err := p.choose(info.Topics)
+	pubs, err := p.choose(p.src.topics())
 	if err != nil {
 		return nil, err
 	}
 	p.peek(ctx, pubs)
+	if p.clockPub, err = p.openClock(); err != nil {
+		return nil, err
+	}
 	graph := p.o.Node.Graph()
 	if p.o.DiscoveryWait > 0 && !settle(ctx, graph, time.Now().Add(p.o.DiscoveryWait)) {
 		return nil, nil
@@ -176,34 +199,87 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	if len(pubs) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	byID, ids := index(pubs)
 	asked := ctx // ends when the user wants
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	reading, stopReading := context.WithCancel(ctx)
-	var damage []error
-	ahead := &readAhead{bag: p.o.Bag, query: plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}},
-		loop: p.o.Loop, pubs: byID, met: p.learn, buffers: newBuffers(p.o.ReadAheadBytes), items: make(chan item, p.o.ReadAhead)}
-	ahead.damaged = func(err error) {
-		if len(damage) < 10 { // loops meet the same one again
-			damage = append(damage, err)
-			p.emit(EventOther, slog.LevelError, "", fmt.Sprintf("what follows in a damaged storage is not played: %v", err))
+	var clock sync.WaitGroup
+	defer clock.Wait()
+	defer fail(nil)
+	r := &run{p: p, pubs: pubs, fail: fail, buffers: newBuffers(p.o.ReadAheadBytes)}
+	r.byID, r.ids = index(pubs)
+	r.out = &lanes{p: p, ctx: ctx, fail: fail, buffers: r.buffers, byPub: map[*publication]chan dueItem{}}
+	defer p.sleeper.lock()()
+	from, err := p.start, error(nil)
+	for again := true; again && err == nil; {
+		if from > p.start || p.o.StartOffset > 0 {
+			if err = p.playLatched(ctx, pubs, from); err != nil {
+				break
+			}
 		}
+		err = r.from(ctx, from, &clock)
+		from, again = p.seek.take()
 	}
+	r.out.close()
+	if asked.Err() != nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(append(r.damage, err)...)
+}
+
+// run is the playback while it lasts.
+type run struct {
+	p       *Player
+	pubs    []*publication
+	byID    map[plugin.TopicID]*publication
+	ids     []plugin.TopicID
+	buffers *buffers
+	out     *lanes
+	fail    context.CancelCauseFunc
+	started bool
+
+	mu     sync.Mutex
+	damage []error
+}
+
+// damaged is told about storages that cannot be read on.
+func (r *run) damaged(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.damage) < 10 { // loops meet the same one again
+		r.damage = append(r.damage, err)
+		r.p.emit(EventOther, slog.LevelError, "", fmt.Sprintf("what follows in a damaged storage is not played: %v", err))
+	}
+}
+
+// from plays from a stamp on, until the end or until another place is sought.
+func (r *run) from(ctx context.Context, from int64, clock *sync.WaitGroup) error {
+	p := r.p
+	reading, stopReading := context.WithCancel(ctx)
+	ahead := &readAhead{src: &p.src, query: plugin.Query{Topics: r.ids, Range: &plugin.TimeRange{Start: from, End: p.end}},
+		start: p.start, loop: p.o.Loop, bySent: p.o.ByPublishTime, pubs: r.byID, met: p.learn, damaged: r.damaged, buffers: r.buffers,
+		items: make(chan item, p.o.ReadAhead)}
 	var reader sync.WaitGroup
 	reader.Go(func() { ahead.run(reading) })
-	defer reader.Wait()
-	defer stopReading()
-
-	if err := p.playLatched(ctx, pubs); err != nil {
-		return err
-	}
-	out := &lanes{p: p, ctx: ctx, fail: fail, buffers: ahead.buffers, byPub: map[*publication]chan dueItem{}}
-	defer p.sleeper.lock()()
+	defer func() {
+		stopReading()
+		reader.Wait()
+		for it := range ahead.items {
+			if it.pub != nil {
+				r.buffers.put(it.data)
+			}
+		}
+	}()
 	it, waited, ok := p.next(ctx, ahead) // the bag's time does not run before the first message is read
-	p.clock.jump(p.start)
-	p.state.Store(int32(StatePlaying))
-	p.emit(EventStarted, slog.LevelInfo, "", "Playback started")
+	p.clock.jump(from)
+	if !r.started {
+		r.started = true
+		p.state.Store(int32(StatePlaying))
+		clock.Go(func() { p.clockPub.run(ctx, p) })
+		p.emit(EventStarted, slog.LevelInfo, "", "Playback started")
+	}
 	for ; ok; it, waited, ok = p.next(ctx, ahead) {
 		if it.pub == nil {
 			p.loops.Add(1)
@@ -213,28 +289,30 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 		}
 		at, ok := p.waitUntil(ctx, it.stamp, waited)
 		if !ok {
-			ahead.buffers.put(it.data)
+			r.buffers.put(it.data)
 			break
 		}
-		if err := out.send(dueItem{it, at}); err != nil {
-			fail(err)
+		p.clockPub.message(p, &it)
+		if err := r.out.send(dueItem{it, at}); err != nil {
+			r.fail(err)
 			break
 		}
 	}
-	out.close()
-	stopReading()
-	reader.Wait()
-	if asked.Err() != nil {
+	if p.seek.pending() || ctx.Err() != nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return errors.Join(append(damage, ahead.err)...)
+	p.steps.clear()
+	stopReading()
+	reader.Wait()
+	return ahead.err
 }
 
-// next returns the next item; waited says that it was not there yet.
+// next returns the next item; waited says that it was not there yet. It is not ok at the end, at the end of ctx and when
+// another place is sought.
 func (p *Player) next(ctx context.Context, ahead *readAhead) (it item, waited, ok bool) {
+	if p.seek.pending() {
+		return item{}, false, false
+	}
 	select {
 	case it, ok = <-ahead.items:
 		return it, false, ok
@@ -243,26 +321,33 @@ func (p *Player) next(ctx context.Context, ahead *readAhead) (it item, waited, o
 	select {
 	case it, ok = <-ahead.items:
 		return it, true, ok
+	case <-p.seek.wake:
 	case <-ctx.Done():
-		return item{}, false, false
 	}
+	return item{}, false, false
 }
 
 // waitUntil returns when the message of that stamp is due, or asked for by PlayNext; at is when it was due, zero when it
-// was asked for. ok is false when ctx ends first.
+// was asked for. ok is false when ctx ends first or another place is sought.
 func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) (at time.Time, ok bool) {
 	for {
 		at, paused, changed := p.clock.due(stamp)
+		if p.seek.pending() {
+			return at, false
+		}
 		if paused {
+			if p.steps.take() {
+				p.clock.jump(stamp)
+				p.stepped.Add(1)
+				return time.Time{}, true
+			}
 			select {
 			case <-ctx.Done():
 				return at, false
 			case <-changed:
-				continue
-			case <-p.step:
-				p.clock.jump(stamp)
-				return time.Time{}, true
+			case <-p.steps.wake:
 			}
+			continue
 		}
 		wait := time.Until(at)
 		if wait > p.sleeper.span {

@@ -24,7 +24,9 @@ type publication struct {
 	qos  ros.QoS
 	sent counter
 
-	messages uint64 // in the bag
+	messages   uint64 // in the bag
+	call       bool   // its messages are service events whose requests are sent
+	definition plugin.Definition
 
 	known atomic.Bool // whether xcdr2 is that of its first message, not assumed
 	mu    sync.Mutex
@@ -78,8 +80,14 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 			pubs[same].messages += t.Count
 			continue
 		}
-		pubs = append(pubs, &publication{ids: []plugin.TopicID{t.ID}, from: t.Name,
-			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name), messages: t.Count})
+		if name == clockTopic && p.o.publishesClock() {
+			continue
+		}
+		pub := &publication{ids: []plugin.TopicID{t.ID}, from: t.Name,
+			Topic: ros.Topic{Name: name, Type: t.Type, TypeHash: t.TypeHash}, qos: p.chooseQoS(t, name), messages: t.Count}
+		if p.prepareCalls(pub, t) {
+			pubs = append(pubs, pub)
+		}
 	}
 	names := make([]string, len(topics))
 	for i := range topics {

@@ -1,12 +1,12 @@
 package player
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/plugin"
 )
 
@@ -19,9 +19,12 @@ type item struct {
 
 // readAhead reads messages into memory ahead of their time.
 type readAhead struct {
-	bag     *bag.Reader
+	src     *source
 	query   plugin.Query
+	start   int64 // where every pass but the first begins
 	loop    bool
+	bySent  bool // order by the publishers' stamps
+	sorted  sentHeap
 	pubs    map[plugin.TopicID]*publication
 	buffers *buffers
 	items   chan item
@@ -38,15 +41,21 @@ const maxDamage = 1000
 // whole message; the others are read all the same, and the damage is the error in the end.
 func (r *readAhead) run(ctx context.Context) {
 	defer close(r.items)
+	defer func() {
+		for _, it := range r.sorted {
+			r.buffers.put(it.data)
+		}
+	}()
 	for {
 		n, err := r.pass(ctx)
 		if err != nil {
 			r.err = err
 			return
 		}
-		if !r.loop || n == 0 {
+		if !r.loop || n == 0 && r.query.Range.Start <= r.start {
 			return
 		}
+		r.query.Range = &plugin.TimeRange{Start: r.start, End: r.query.Range.End}
 		if err := r.send(ctx, item{}); err != nil {
 			r.err = err
 			return
@@ -56,7 +65,7 @@ func (r *readAhead) run(ctx context.Context) {
 
 // pass reads the bag once and returns the number of messages.
 func (r *readAhead) pass(ctx context.Context) (n int, err error) {
-	it, err := r.bag.Messages(r.query)
+	it, err := r.src.messages(r.query)
 	if err != nil {
 		return 0, fmt.Errorf("read bag: %w", err)
 	}
@@ -66,7 +75,7 @@ func (r *readAhead) pass(ctx context.Context) (n int, err error) {
 	for found := 0; ; {
 		switch err := it.Next(&m); {
 		case errors.Is(err, io.EOF):
-			return n, nil
+			return n, r.release(ctx, 0)
 		case errors.As(err, &damage) && found < maxDamage:
 			found++
 			r.damaged(err)
@@ -79,16 +88,66 @@ func (r *readAhead) pass(ctx context.Context) (n int, err error) {
 			continue
 		}
 		r.met(pub, m.Data)
+		for len(r.sorted) > 0 && !r.buffers.fits(len(m.Data)) { // what waits to be sorted holds the memory
+			if err := r.release(ctx, len(r.sorted)-1); err != nil {
+				return n, err
+			}
+		}
 		data, err := r.buffers.get(ctx, len(m.Data))
 		if err != nil {
 			return n, err
 		}
 		copy(data, m.Data)
-		if err := r.send(ctx, item{pub, m.RecvTime, data}); err != nil {
+		it := item{pub, m.RecvTime, data}
+		if r.bySent {
+			if m.SendTime != 0 {
+				it.stamp = m.SendTime
+			}
+			heap.Push(&r.sorted, sentItem{it, n})
+			err = r.release(ctx, cap(r.items))
+		} else {
+			err = r.send(ctx, it)
+		}
+		if err != nil {
 			return n, err
 		}
 		n++
 	}
+}
+
+// release hands over what comes first until at most keep wait to be sorted.
+func (r *readAhead) release(ctx context.Context, keep int) error {
+	for len(r.sorted) > keep {
+		if err := r.send(ctx, heap.Pop(&r.sorted).(sentItem).item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sentHeap orders messages by stamp, equal ones as they were read.
+type sentHeap []sentItem
+
+type sentItem struct {
+	item
+	n int
+}
+
+func (h sentHeap) Len() int      { return len(h) }
+func (h sentHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h sentHeap) Less(i, j int) bool {
+	if h[i].stamp != h[j].stamp {
+		return h[i].stamp < h[j].stamp
+	}
+	return h[i].n < h[j].n
+}
+func (h *sentHeap) Push(x any) { *h = append(*h, x.(sentItem)) }
+func (h *sentHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	(*h)[last] = sentItem{}
+	*h = (*h)[:last]
+	return x
 }
 
 func (r *readAhead) send(ctx context.Context, it item) error {
@@ -96,6 +155,9 @@ func (r *readAhead) send(ctx context.Context, it item) error {
 	case r.items <- it:
 		return nil
 	case <-ctx.Done():
+		if it.data != nil {
+			r.buffers.put(it.data)
+		}
 		return ctx.Err()
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 const (
 	minScanGap  = 5 * time.Millisecond   // between two looks at a graph that keeps changing
+	maxScanGap  = 250 * time.Millisecond // at most
+	maxPolling  = 5 * time.Second        // between two looks at a graph in which nothing changes, at most
 	settleQuiet = 500 * time.Millisecond // a graph without changes for so long has settled
 	settleLimit = 3 * time.Second        // or it never does
 	retryPeriod = time.Second            // between two attempts to subscribe to the same topic
@@ -56,15 +58,16 @@ func (d *discovery) run(ctx context.Context) {
 		began := time.Now()
 		d.scan(d.graph.Topics())
 		took := time.Since(began)
-		// A graph that changes all the time is looked at for a tenth of a core at most, a quiet one for a hundredth.
-		if !sleep(ctx, max(minScanGap, 10*took)) {
+		// A graph that changes all the time is looked at for a tenth of a core, a quiet one for next to nothing; but a newcomer
+		// does not wait for long because many have come before.
+		if !sleep(ctx, min(max(minScanGap, 10*took), maxScanGap)) {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-time.After(max(d.r.o.PollingInterval, 100*took)):
+		case <-time.After(max(d.r.o.PollingInterval, min(300*took, maxPolling))):
 		}
 	}
 }

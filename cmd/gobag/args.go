@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,9 @@ func expandLists(root *cobra.Command, words []string) []string {
 				return append(out, w)
 			}
 			i = n - 1
+		case isOptional(f) && i+1 < len(words) && isNumber(words[i+1]):
+			out = append(out, "--"+f.Name+"="+words[i+1])
+			i++
 		case f.NoOptDefVal == "" && i+1 < len(words): // takes one value, which may begin with '-' or look like a verb
 			out = append(out, w, words[i+1])
 			i++
@@ -93,6 +97,27 @@ func findFlag(cmd *cobra.Command, w string) *pflag.Flag {
 		return nil
 	}
 	return cmd.Flags().ShorthandLookup(w[1:2])
+}
+
+// optionalAnnotation marks a flag whose value, a number, may be left out, as argparse's nargs='?' does.
+const optionalAnnotation = "gobag_optional"
+
+// optionalNumber marks a flag, and says what it means without a number.
+func optionalNumber(fs *pflag.FlagSet, name, without string) {
+	fs.Lookup(name).NoOptDefVal = without
+	if err := fs.SetAnnotation(name, optionalAnnotation, nil); err != nil {
+		panic(err) // no such flag: a slip of ours
+	}
+}
+
+func isOptional(f *pflag.Flag) bool {
+	_, ok := f.Annotations[optionalAnnotation]
+	return ok
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
 }
 
 func isList(f *pflag.Flag) bool {

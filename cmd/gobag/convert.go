@@ -13,6 +13,7 @@ import (
 
 // convertFlags are the flags of `convert`, as typed.
 type convertFlags struct {
+	verb               string // "convert", or one of its forms
 	inputs             []string
 	inputOptions       string
 	output             string
@@ -28,7 +29,7 @@ type convertFlags struct {
 }
 
 func newConvert(a *app) *cobra.Command {
-	var f convertFlags
+	f := convertFlags{verb: "convert"}
 	cmd := &cobra.Command{
 		Use:   "convert BAG… -o OUT",
 		Short: "Merge, filter, cut, split, compress bags or change their storage format",
@@ -55,7 +56,14 @@ more), RFC 3339 ("2026-03-01T10:00:00Z"), or a span behind the start of the earl
 			f.inputs = append(words, f.inputs...)
 			return runConvert(a, &f)
 		},
+		ValidArgsFunction: completeBag,
 	}
+	f.define(cmd)
+	return cmd
+}
+
+// define makes the flags.
+func (f *convertFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	listFlag(fs, &f.inputs, "input", "i", "bag to read, and its storage format where it is not to be recognised, `BAG [ID]`", false)
@@ -92,7 +100,6 @@ more), RFC 3339 ("2026-03-01T10:00:00Z"), or a span behind the start of the earl
 	completeFlag(cmd, "storage-preset-profile", cobra.FixedCompletions([]cobra.Completion{"resilient", "fast", "small", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "compat", cobra.FixedCompletions([]cobra.Completion{"auto", "humble", "jazzy"}, cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "log-level", completeLevel)
-	return cmd
 }
 
 // runConvert makes the bags and says what they hold.

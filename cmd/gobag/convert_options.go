@@ -20,9 +20,9 @@ func (f *convertFlags) options(a *app) (convert.Options, error) {
 	var err error
 	switch {
 	case f.output == "":
-		return o, usageError("convert: -o is needed: the directory to create, or a .yaml file that describes the bags to make")
+		return o, usageError("%s: -o is needed: the directory to create, or a .yaml file that describes the bags to make", f.verb)
 	case f.inputOptions != "" && len(f.inputs) > 0:
-		return o, usageError("convert: input bags and --input-options: one of them")
+		return o, usageError("%s: input bags and --input-options: one of them", f.verb)
 	case f.inputOptions != "":
 		text, err := readConfig(f.inputOptions)
 		if err != nil {
@@ -32,7 +32,7 @@ func (f *convertFlags) options(a *app) (convert.Options, error) {
 			return o, fmt.Errorf("%s: %w", f.inputOptions, err)
 		}
 	case len(f.inputs) == 0:
-		return o, usageError("convert: name a bag to read")
+		return o, usageError("%s: name a bag to read", f.verb)
 	default:
 		if o.Inputs, err = inputsOf(f.inputs); err != nil {
 			return o, err
@@ -40,7 +40,7 @@ func (f *convertFlags) options(a *app) (convert.Options, error) {
 	}
 	if isYAML(f.output) {
 		if given := f.describesOutput(); given != "" {
-			return o, usageError("convert: --%s and %s: the file says how the bags are made", given, f.output)
+			return o, usageError("%s: --%s and %s: the file says how the bags are made", f.verb, given, f.output)
 		}
 		text, err := readConfig(f.output)
 		if err != nil {
@@ -116,10 +116,10 @@ func (f *convertFlags) outputBag(ctx context.Context, inputs []convert.Input) (c
 	case string(plugin.CompatHumble), string(plugin.CompatJazzy):
 		out.Writer.Compat = plugin.Compat(f.compat)
 	default:
-		return out, usageError("convert: --compat %q: not one of auto, humble, jazzy", f.compat)
+		return out, usageError("%s: --compat %q: not one of auto, humble, jazzy", f.verb, f.compat)
 	}
 	var err error
-	if out.Writer.Compression, err = f.compression.options("convert"); err != nil {
+	if out.Writer.Compression, err = f.compression.options(f.verb); err != nil {
 		return out, err
 	}
 	if out.Writer.StorageConfig, err = readYAML(f.configFile); err != nil {
@@ -140,7 +140,7 @@ func (f *convertFlags) outputBag(ctx context.Context, inputs []convert.Input) (c
 		}
 	}
 	if err := out.Writer.Validate(); err != nil {
-		return out, usageError("convert: %w", err)
+		return out, usageError("%s: %w", f.verb, err)
 	}
 	if f.start != "" || f.end != "" {
 		out.Range, err = f.span(ctx, inputs)
@@ -174,12 +174,12 @@ func (f *convertFlags) span(ctx context.Context, inputs []convert.Input) (*plugi
 		}
 		v, err := parseStamp(x.text, base)
 		if err != nil {
-			return nil, usageError("convert: --%s: %w", x.flag, err)
+			return nil, usageError("%s: --%s: %w", f.verb, x.flag, err)
 		}
 		*x.to = v
 	}
 	if r.Start > r.End {
-		return nil, usageError("convert: --start lies behind --end")
+		return nil, usageError("%s: --start lies behind --end", f.verb)
 	}
 	return r, nil
 }

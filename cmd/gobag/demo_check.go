@@ -152,7 +152,7 @@ func (d *demo) replay(ctx context.Context, kept [][]uint64) error {
 	if err != nil {
 		return err
 	}
-	res, err := play(d.app, p, ctx, false)
+	res, err := play(d.app, p, ctx, &playFlags{noKeyboard: true, progressRate: 3})
 	if err != nil {
 		return err
 	}

@@ -11,18 +11,23 @@ import (
 func newList(a *app) *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:       "list storage",
-		Short:     "Name the storage formats there are",
-		Args:      args(cobra.ExactArgs(1), "say what to list: storage"),
-		ValidArgs: []string{"storage"},
+		Use:   "list storage|converter|compressor|decompressor",
+		Short: "Name the storage formats and other parts there are",
+		Long: `Name the storage formats, the converters between serialization formats, and the compressors and decompressors. Nothing is
+loaded at run time: all of them are part of this program.`,
+		Args:      args(cobra.ExactArgs(1), "say what to list: storage, converter, compressor or decompressor"),
+		ValidArgs: []string{"storage", "converter", "compressor", "decompressor"},
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if words[0] != "storage" {
-				return usageError("list %s: there is only: storage", words[0])
+			switch words[0] {
+			case "storage":
+				return listStorage(a, verbose)
+			case "converter", "compressor", "decompressor":
+				return listParts(a, words[0], verbose)
 			}
-			return listStorage(a, verbose)
+			return usageError("list %s: there is only: storage, converter, compressor, decompressor", words[0])
 		},
 	}
-	switchFlag(cmd.Flags(), &verbose, "verbose", "v", "add extension, abilities and presets")
+	switchFlag(cmd.Flags(), &verbose, "verbose", "v", "add what each can do")
 	return cmd
 }
 
@@ -48,6 +53,25 @@ func listStorage(a *app, verbose bool) error {
 		fmt.Fprintf(&b, "  own buffers:    %s\n", fileSize(f.Buffers))
 		for _, p := range f.Presets {
 			fmt.Fprintf(&b, "  preset %-9s %s\n", p.Name+":", p.Help)
+		}
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
+}
+
+// parts are what rosbag2 has as plugins beside storages, with a line of description each.
+var parts = map[string][][2]string{
+	"converter":    {{"cdr", "messages as they come off the wire and are stored; nothing is converted"}},
+	"compressor":   {{"zstd", "--compression-format zstd, of whole files or each message, as rosbag2's zstd compressor"}},
+	"decompressor": {{"zstd", "undone by info, play and convert by themselves"}},
+}
+
+func listParts(a *app, what string, verbose bool) error {
+	var b strings.Builder
+	for _, p := range parts[what] {
+		fmt.Fprintln(&b, p[0])
+		if verbose {
+			fmt.Fprintf(&b, "  %s\n", p[1])
 		}
 	}
 	_, err := fmt.Fprint(a.out, b.String())

@@ -14,8 +14,8 @@ import (
 	"github.com/gobag/gobag/player"
 )
 
-// runPlay plays a bag until its end or a signal.
-func runPlay(a *app, f *playFlags) error {
+// runPlay plays bags until their end or a signal.
+func runPlay(a *app, f *playFlags) (err error) {
 	if err := a.setLevel(f.logLevel); err != nil {
 		return err
 	}
@@ -23,13 +23,31 @@ func runPlay(a *app, f *playFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := openBag(a.ctx, f.bag, bag.ReaderOptions{StorageID: f.storage, Config: config})
+	inputs, err := inputsOf(f.inputs)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	for _, w := range r.Info().Warnings {
-		a.logger.Warn(w)
+	for i, in := range inputs {
+		if in.Options.StorageID == "" {
+			in.Options.StorageID = f.storage
+		}
+		in.Options.Config = config
+		r, err := openBag(a.ctx, in.Path, in.Options)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for _, w := range r.Info().Warnings {
+			if len(inputs) > 1 {
+				w = in.Path + ": " + w
+			}
+			a.logger.Warn(w)
+		}
+		if i == 0 {
+			o.Bag = r
+		} else {
+			o.More = append(o.More, r)
+		}
 	}
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
@@ -38,13 +56,30 @@ func runPlay(a *app, f *playFlags) error {
 		return err
 	}
 	defer node.Close()
-	o.Bag, o.Node, o.Logger = r, node, a.logger
+	o.Node, o.Logger = node, a.logger
 	o.OnEvent = func(e player.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
 	p, err := player.New(o)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	res, err := play(a, p, stop.ctx, !f.noKeyboard)
+	name := ""
+	if f.node.name != "" {
+		name = "/" + strings.TrimPrefix(f.node.name, "/")
+	}
+	ctl, err := controlPlayer(a, &f.control, node, name, p)
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
+	if f.burst >= 0 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.Burst(stop.ctx, uint64(f.burst))
+		}()
+		defer func() { <-done }()
+	}
+	res, err := play(a, p, stop.ctx, f)
 	if err != nil {
 		if errors.Is(err, player.ErrLive) {
 			err = fmt.Errorf("%w (--remap, --exclude-topics, --exclude-services, --exclude-actions, --allow-live)", err)
@@ -56,8 +91,8 @@ func runPlay(a *app, f *playFlags) error {
 }
 
 // play runs p with the progress line and the keyboard.
-func play(a *app, p *player.Player, ctx context.Context, keyboard bool) (player.Result, error) {
-	if keyboard {
+func play(a *app, p *player.Player, ctx context.Context, f *playFlags) (player.Result, error) {
+	if !f.noKeyboard {
 		stopKeys := readKeys(ctx, a.in, func(k key) {
 			if err := playKey(p, k); err != nil {
 				a.logger.Warn(err.Error())
@@ -65,9 +100,23 @@ func play(a *app, p *player.Player, ctx context.Context, keyboard bool) (player.
 		})
 		defer stopKeys()
 	}
-	live := startLive(a.con, 333*time.Millisecond, func() string { return playStatus(p.Snapshot()) })
-	defer live.Stop()
+	if period := f.progressPeriod(); period > 0 {
+		live := startLive(a.con, period, func() string { return playStatus(p.Snapshot()) })
+		defer live.Stop()
+	}
 	return p.Run(ctx)
+}
+
+// progressPeriod is the time between two progress lines; 0 = there are none. A screen shows 25 a second.
+func (f *playFlags) progressPeriod() time.Duration {
+	const shortest = 40 * time.Millisecond
+	switch {
+	case f.progressRate == 0:
+		return 0
+	case f.progressRate < 0:
+		return shortest
+	}
+	return max(time.Duration(float64(time.Second)/f.progressRate), shortest)
 }
 
 // rateStep is what the arrow keys add to or take off the rate, as in rosbag2.
@@ -119,6 +168,9 @@ func (f *playFlags) options() (o player.Options, config map[string]any, err erro
 	if f.waitAcked < 0 {
 		o.WaitAcked = -1
 	}
+	if err := f.clocks(&o); err != nil {
+		return o, nil, err
+	}
 	if o.QoSOverrides, err = readQoS(f.qosFile); err != nil {
 		return o, nil, fmt.Errorf("--qos-profile-overrides-path: %w", err)
 	}
@@ -126,6 +178,50 @@ func (f *playFlags) options() (o player.Options, config map[string]any, err erro
 		return o, nil, fmt.Errorf("--storage-config-file: %w", err)
 	}
 	return o, config, nil
+}
+
+// clocks reads the flags about times, /clock and services into o.
+func (f *playFlags) clocks(o *player.Options) error {
+	clocks := 0
+	for _, given := range []bool{f.clock != 0, len(f.clockTopics) > 0, f.clockAll} {
+		if given {
+			clocks++
+		}
+	}
+	switch {
+	case clocks > 1:
+		return usageError("play: --clock, --clock-topics and --clock-topics-all: one of them")
+	case f.clock < 0 || math.IsNaN(f.clock) || math.IsInf(f.clock, 0):
+		return usageError("play: --clock %g: must be above 0", f.clock)
+	case f.untilSec >= 0 && f.untilNsec >= 0:
+		return usageError("play: --playback-until-sec and --playback-until-nsec: one of them")
+	case f.untilSec > math.MaxInt64/2/1e9 || math.IsNaN(f.untilSec):
+		return usageError("play: --playback-until-sec %g is not a time", f.untilSec)
+	}
+	o.ClockRate, o.ClockTopics, o.ClockAll = f.clock, f.clockTopics, f.clockAll
+	switch {
+	case f.untilNsec >= 0:
+		o.PlaybackUntil = max(1, f.untilNsec)
+	case f.untilSec >= 0:
+		whole, frac := math.Modf(f.untilSec)
+		o.PlaybackUntil = max(1, int64(whole)*1e9+int64(math.Round(frac*1e9)))
+	}
+	switch f.messageOrder {
+	case "received", "":
+	case "sent":
+		o.ByPublishTime = true
+	default:
+		return usageError("play: --message-order %q: not one of received, sent", f.messageOrder)
+	}
+	switch f.requestsSource {
+	case "service_introspection", "":
+	case "client_introspection":
+		o.FromClient = true
+	default:
+		return usageError("play: --service-requests-source %q: not one of service_introspection, client_introspection", f.requestsSource)
+	}
+	o.CallServices, o.ActionsAsClient = f.callServices, f.asClient
+	return nil
 }
 
 // openBag opens a bag. A path with nothing there gets a short error: the command line is well formed, so that the exit code

@@ -27,6 +27,15 @@ func (f *recordFlags) options() (recorder.Options, error) {
 		IncludeHidden: f.includeHidden, IncludeUnpublished: f.includeUnpublished, NoDiscovery: f.noDiscovery,
 		PollingInterval: time.Duration(f.polling), MaxCacheSize: int64(f.maxCacheSize), Duration: time.Duration(f.duration),
 		MaxMessages: f.maxMessages, MinFreeSpace: int64(f.minFreeSpace),
+		MaxBagFiles: f.maxBagFiles, MaxTotalSize: int64(f.maxTotalSize), MaxCacheDuration: time.Duration(f.maxCacheDuration),
+		SnapshotMode: f.snapshotMode, PostRoll: time.Duration(f.postRoll), StartPaused: f.startPaused, UseSimTime: f.useSimTime,
+		IgnoreLeaf: f.ignoreLeaf, RepeatAllTransientLocal: f.repeatAll, Watchdog: time.Duration(f.watchdog),
+	}
+	if f.repeatAll == 0 {
+		o.RepeatAllTransientLocal = -1
+	}
+	if f.watchdog == 0 {
+		o.Watchdog = -1
 	}
 	if f.minFreeSet && f.minFreeSpace == 0 {
 		o.MinFreeSpace = -1 // 0 was asked for: no limit
@@ -39,6 +48,9 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	}
 	if f.serialization != "" && f.serialization != "cdr" {
 		return o, usageError("record: --serialization-format %q: messages are stored as they come off the wire, which is cdr", f.serialization)
+	}
+	if err := f.checkModes(&o); err != nil {
+		return o, err
 	}
 	if time.Duration(f.syncInterval) == 0 {
 		return o, usageError("record: --sync-interval must be above 0")
@@ -80,7 +92,7 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if o.Output == "" {
 		o.Output = "rosbag2_" + time.Now().Format("2006_01_02-15_04_05")
 	}
-	if exists(o.Output) {
+	if exists(o.Output) && !f.snapshotMode {
 		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)
 	}
 	return o, nil
@@ -92,8 +104,8 @@ func (f *recordFlags) checkSelection() error {
 	topics := f.all || f.allTopics || f.regex != "" || len(f.topicTypes) > 0
 	services, actions := f.all || f.allServices || f.regex != "", f.all || f.allActions || f.regex != ""
 	any := topics || services || actions
-	if !any && len(f.topics)+len(f.services)+len(f.actions) == 0 {
-		return usageError("record: nothing to record: name topics, services or actions, or give -a, --all-topics, --all-services, --all-actions, --regex or --topic-types")
+	if !any && len(f.topics)+len(f.services)+len(f.actions) == 0 && f.staticTopics == "" {
+		return usageError("record: nothing to record: name topics, services or actions, or give -a, --all-topics, --all-services, --all-actions, --regex, --topic-types or --static-topics-path")
 	}
 	for _, x := range []struct {
 		flag    string

@@ -14,8 +14,11 @@ func recordStatus(s recorder.Snapshot) string {
 		return ""
 	}
 	var b strings.Builder
-	if s.State == recorder.StateStopping {
+	switch {
+	case s.State == recorder.StateStopping:
 		b.WriteString("stopping | ")
+	case s.Paused:
+		b.WriteString("PAUSED | ")
 	}
 	fmt.Fprintf(&b, "%s | %s/s, %s | %d recorded", clock(s.Elapsed), count(s.Rate), rate(s.ByteRate), s.Messages)
 	if s.Lost.Wire+s.Lost.Queue+s.Lost.Storage == 0 {
@@ -27,7 +30,12 @@ func recordStatus(s recorder.Snapshot) string {
 		fmt.Fprintf(&b, " | DISK SILENT %.0f s", s.Stalled.Seconds())
 	}
 	fmt.Fprintf(&b, " | queue %.0f %%", 100*float64(s.Queue.Bytes)/float64(max(s.Queue.MaxBytes, 1)))
-	fmt.Fprintf(&b, " | bag %s", fileSize(s.DiskBytes))
+	if s.File != "" {
+		fmt.Fprintf(&b, " | bag %s", fileSize(s.DiskBytes))
+	}
+	if s.Taken > 0 {
+		fmt.Fprintf(&b, " | %s", plural(uint64(s.Taken), "snapshot"))
+	}
 	if s.FreeBytes > 0 {
 		fmt.Fprintf(&b, ", free %s", fileSize(s.FreeBytes))
 	}
@@ -71,6 +79,9 @@ func recordReport(r recorder.Result) string {
 	if len(r.Topics) > 0 {
 		b.WriteString("\n" + ledgerTable(r.Topics))
 	}
+	for _, s := range r.Snapshots {
+		fmt.Fprintf(&b, "snapshot %s: %s (%s)\n", printable(s.Dir), plural(s.Messages, "message"), printable(s.Reason))
+	}
 	for _, w := range r.Missing {
 		fmt.Fprintf(&b, "%s never appeared\n", printable(w.String()))
 	}
@@ -92,18 +103,26 @@ func ledgerTable(topics []recorder.TopicSnapshot) string {
 			unknown = true
 			wire += " + ?"
 		}
-		t.add(printable(s.Name), fmt.Sprint(s.Recorded), percent(s.Recorded, s.Received+s.Lost.Wire), wire, fmt.Sprint(s.Lost.Queue), fmt.Sprint(s.Lost.Storage))
+		t.add(printable(s.Name), fmt.Sprint(s.Recorded), percent(s.Recorded, s.Received-s.Skipped+s.Lost.Wire), wire, fmt.Sprint(s.Lost.Queue), fmt.Sprint(s.Lost.Storage))
 		sum.Recorded += s.Recorded
 		sum.Received += s.Received
+		sum.Skipped += s.Skipped
+		sum.Deleted += s.Deleted
 		sum.Lost.Wire += s.Lost.Wire
 		sum.Lost.Queue += s.Lost.Queue
 		sum.Lost.Storage += s.Lost.Storage
 	}
 	if len(topics) > 1 {
-		t.add("all", fmt.Sprint(sum.Recorded), percent(sum.Recorded, sum.Received+sum.Lost.Wire), fmt.Sprint(sum.Lost.Wire), fmt.Sprint(sum.Lost.Queue),
+		t.add("all", fmt.Sprint(sum.Recorded), percent(sum.Recorded, sum.Received-sum.Skipped+sum.Lost.Wire), fmt.Sprint(sum.Lost.Wire), fmt.Sprint(sum.Lost.Queue),
 			fmt.Sprint(sum.Lost.Storage))
 	}
 	text := t.String()
+	if sum.Skipped > 0 {
+		text += fmt.Sprintf("%s came and were not to be recorded (paused, before /clock, or out of memory's ring before anybody asked for a snapshot).\n", plural(sum.Skipped, "message"))
+	}
+	if sum.Deleted > 0 {
+		text += fmt.Sprintf("%s were deleted again with the oldest files.\n", plural(sum.Deleted, "message"))
+	}
 	if unknown {
 		text += "?: a best-effort writer's losses before the first and after the last message that came are unknown.\n"
 	}

@@ -61,6 +61,11 @@ func runRecord(a *app, f *recordFlags) error {
 			a.logger.Info("no publisher announces a type hash: writing a bag that Humble can open (--compat jazzy overrides)")
 		}
 	}
+	name := ""
+	if f.node.name != "" {
+		name = "/" + strings.TrimPrefix(f.node.name, "/")
+	}
+	events := newRecordEvents(a, f, node, name, &o)
 	o.OnEvent = func(e recorder.Event) {
 		a.logger.Log(a.ctx, e.Level, e.Text)
 		if e.Kind == recorder.EventMissing {
@@ -69,6 +74,19 @@ func runRecord(a *app, f *recordFlags) error {
 	}
 	if rec, err = recorder.New(o); err != nil {
 		return &exitError{exitUsage, err}
+	}
+	ctl, err := controlRecorder(a, f, node, name, rec, events)
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
+	defer notifySystemd(a, func() bool { return rec.Snapshot().Healthy })()
+	if !f.noKeyboard {
+		defer readKeys(stop.ctx, a.in, func(k key) {
+			if k == keySpace {
+				rec.Toggle()
+			}
+		})()
 	}
 	err = record(a, rec, stop)
 	reportDrops(a, node.Stats())

@@ -53,6 +53,7 @@ var table = map[string]rule{
 		test: []string{"ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
 	"player": {own: []string{"bag", "plugin", "ros", "cdr", "msg", "internal/selection"},
 		test: []string{"ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
+	"control": {own: []string{"recorder", "player", "ros", "cdr", "msg"}, test: []string{"bag", "plugin", "ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
 	"perf": {own: []string{"bag", "plugin", "recorder", "player", "cdr", "ros/..."},
 		third: []string{"github.com/shirou/gopsutil", "github.com/vbauerster/mpb", "github.com/prometheus/client_golang"}, test: []string{"plugins/..."}},
 	"cmd/gobag": {own: []string{everything}, third: []string{"github.com/spf13", "github.com/vbauerster/mpb",
