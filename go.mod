@@ -3,6 +3,7 @@ module github.com/gobag/gobag
 go 1.26.0
 
 require (
+	github.com/bluenviron/goroslib/v2 v2.1.4
 	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/foxglove/mcap/go/mcap v1.7.0
 	github.com/golang/snappy v1.0.0

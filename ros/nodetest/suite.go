@@ -17,6 +17,10 @@ type Factory struct {
 
 	NoQoS  bool // no reliability, durability and mismatches
 	NoHash bool // no type hashes
+
+	NoStamps bool // neither source stamps nor sequence numbers travel
+	OneType  bool // a topic has one type
+	OneLink  bool // the subscriptions of a node to one topic count as one
 }
 
 // suite is one run for one factory.
@@ -49,7 +53,7 @@ func Run(t *testing.T, f Factory) {
 		{"MixedQoS", f.NoQoS, s.mixedQoS},
 		{"PublishersComeAndGo", false, s.comeAndGo},
 		{"Mismatch", f.NoQoS, s.mismatch},
-		{"TypeConflict", false, s.typeConflict},
+		{"TypeConflict", f.OneType, s.typeConflict},
 		{"GraphShowsEndpoints", false, s.graphEndpoints},
 		{"GraphQoS", f.NoQoS, s.graphQoS},
 		{"HashEcho", f.NoHash, s.hashEcho},
