@@ -1,6 +1,7 @@
 package leveldb
 
 import (
+	"errors"
 	"math"
 	"sort"
 
@@ -27,15 +28,28 @@ type cursor struct {
 	window      []byte     // bytes of the file from windowAt on
 	windowAt    int64
 	dec         []byte
+
+	verifier verifier
+	inOrder  bool // the block to be read next is one of many
+	isMapped bool // ms are in a mapped table
 }
 
 // reset makes a cursor ready for another table, keeping what it has read.
 func (c *cursor) reset(t *tableFile, order *keyOrder, topic plugin.TopicID, reverse bool) {
-	c.table, c.order, c.topic, c.reverse = t, order, topic, reverse
+	c.table, c.order, c.topic, c.reverse, c.inOrder = t, order, topic, reverse, false
 	if c.loaded != t {
 		c.loaded, c.loadedBlock = t, -1
 		c.window = c.window[:0]
 	}
+}
+
+// leave ends the use of the table, which may be unmapped then.
+func (c *cursor) leave() {
+	c.verifier.reset()
+	if c.isMapped {
+		c.loadedBlock, c.isMapped, c.ms = -1, false, c.ms[:0]
+	}
+	c.table = nil
 }
 
 // start goes to the first message at or behind from, in the cursor's direction. ok is false where there is none.
@@ -120,14 +134,10 @@ func (c *cursor) load() error {
 	if c.block == c.loadedBlock {
 		return nil
 	}
-	sequential := c.loadedBlock >= 0 && c.block == c.loadedBlock+c.step()
+	sequential := c.inOrder || c.loadedBlock >= 0 && c.block == c.loadedBlock+c.step()
 	c.loadedBlock = -1
 	e := &c.table.index[c.block]
-	b, err := c.bytes(e.off, e.size+blockTrailer, sequential)
-	if err != nil {
-		return err
-	}
-	b, c.dec, err = c.table.openBlock(b, e.off, c.dec)
+	b, err := c.read(e, sequential)
 	if err != nil {
 		return err
 	}
@@ -159,6 +169,27 @@ func (c *cursor) load() error {
 		c.loadedBlock = c.block
 	}
 	return err
+}
+
+// read returns what is in a block: by the mapped table where that pays.
+func (c *cursor) read(e *indexEntry, sequential bool) (b []byte, err error) {
+	c.isMapped = false
+	if e.size >= mapBlock {
+		if mapped := c.table.bytes(); mapped != nil {
+			err := c.verifier.check(c.table, mapped, c.block, sequential && !c.reverse)
+			if err == nil {
+				c.isMapped = true
+				b, c.dec, err = c.table.unpack(mapped[e.off:e.off+int64(e.size)+blockTrailer], e.off, c.dec)
+			}
+			if !errors.Is(err, errFault) {
+				return b, err
+			}
+		}
+	}
+	if b, err = c.bytes(e.off, e.size+blockTrailer, sequential); err == nil {
+		b, c.dec, err = c.table.openBlock(b, e.off, c.dec)
+	}
+	return b, err
 }
 
 // bytes returns n bytes of the file from off on, out of the window that reading ahead has filled.

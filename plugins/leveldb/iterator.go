@@ -138,8 +138,9 @@ func (it *iterator) release(c *cursor) {
 	if c.table == nil {
 		return
 	}
-	it.r.cache.release(c.table)
-	c.table = nil
+	t := c.table
+	c.leave()
+	it.r.cache.release(t)
 	if cap(c.window) <= 2*readAhead && cap(c.dec) <= 2*readAhead && len(it.spare) < spareCursors {
 		it.spare = append(it.spare, c)
 	}
@@ -227,6 +228,7 @@ func (it *iterator) step() error {
 			return err
 		}
 		c := it.tableCursor(t, m.part)
+		c.inOrder = !it.reverse && it.from.less(m.first) // a row of tables
 		ok, err := c.start(it.origin())
 		if err != nil || !ok {
 			it.release(c)

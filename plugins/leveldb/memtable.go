@@ -72,6 +72,9 @@ func (m *memtable) add(msg *plugin.Message, order uint64) {
 	}
 	off := len(t.out)
 	t.out = append(append(t.out, m.header...), msg.Data...)
+	if len(m.entries) == cap(m.entries) { // append grows by less and leaves more behind
+		m.entries = slices.Grow(m.entries, max(256, len(m.entries)))
+	}
 	m.entries = append(m.entries, memEntry{s, uint32(off), uint32(len(t.out) - off)})
 	if inTable && t.blockLen() >= t.blockSize {
 		_ = t.endBlock() // nothing is written here

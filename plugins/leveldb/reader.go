@@ -215,6 +215,7 @@ func (r *reader) countTable(t *messageTable) (counts, error) {
 	defer r.cache.release(f)
 	cs := counts{}
 	c := &cursor{}
+	defer c.leave()
 	c.reset(f, &bytewise, 0, false)
 	ok, err := c.start(t.first)
 	for ; ok && err == nil; ok, err = c.next() {

@@ -24,6 +24,35 @@ type tableFile struct {
 	refs   int // of tableCache
 	used   uint64
 	closed bool
+
+	mapping sync.Mutex
+	mapped  []byte // nil where not mapped
+	mapNot  bool   // it cannot be
+}
+
+// bytes returns the mapped table; nil where that is not to be had. It stays mapped as long as someone holds the table.
+func (t *tableFile) bytes() []byte {
+	t.mapping.Lock()
+	defer t.mapping.Unlock()
+	if t.mapped == nil && !t.mapNot {
+		t.mapped = mapFile(t.f, t.size)
+		t.mapNot = t.mapped == nil
+	}
+	return t.mapped
+}
+
+// letGo unmaps the table, which no one holds.
+func (t *tableFile) letGo() {
+	if t.mapped != nil {
+		unmap(t.mapped)
+		t.mapped = nil
+	}
+}
+
+// end unmaps and closes the table, which no one holds.
+func (t *tableFile) end() {
+	t.letGo()
+	_ = t.f.Close() // opened for reading only
 }
 
 // indexEntry is a block: last is not below its last key and below the first of the next block.
@@ -128,8 +157,18 @@ func (t *tableFile) readBlock(off int64, n int) ([]byte, error) {
 func (t *tableFile) openBlock(b []byte, off int64, dec []byte) (block, dec2 []byte, err error) {
 	n := len(b) - blockTrailer
 	if masked(crc32.Checksum(b[:n+1], castagnoli)) != binary.LittleEndian.Uint32(b[n+1:]) {
-		return nil, dec, t.corrupt(off, "a block of %d bytes is damaged: its checksum is wrong", n)
+		return nil, dec, t.wrongChecksum(off, n)
 	}
+	return t.unpack(b, off, dec)
+}
+
+func (t *tableFile) wrongChecksum(off int64, n int) error {
+	return t.corrupt(off, "a block of %d bytes is damaged: its checksum is wrong", n)
+}
+
+// unpack is openBlock for a block that was checked.
+func (t *tableFile) unpack(b []byte, off int64, dec []byte) (block, dec2 []byte, err error) {
+	n := len(b) - blockTrailer
 	switch kind := b[n]; kind {
 	case typeRaw:
 		return b[:n], dec, nil
@@ -208,11 +247,16 @@ func parseBlock(b []byte, f func(key, value []byte) error, wrap func(error) erro
 	return nil
 }
 
+// idleMapped is how many bytes of tables that no iterator holds stay mapped. They are the system's page cache and count as
+// memory of the process only as long as it has room.
+const idleMapped = 256 << 20
+
 // tableCache keeps tables open for iterators to come. Safe for concurrent use.
 type tableCache struct {
 	limit int
 
 	mu     sync.Mutex
+	idle   int64 // bytes of tables that are mapped and not held
 	tables map[string]*tableFile
 	tick   uint64
 	closed bool
@@ -238,6 +282,9 @@ func (c *tableCache) acquireMessages(m *messageTable) (*tableFile, error) {
 }
 
 func (c *tableCache) take(t *tableFile) *tableFile {
+	if t.refs == 0 {
+		c.idle -= int64(len(t.mapped))
+	}
 	t.refs++
 	c.tick++
 	t.used = c.tick
@@ -267,27 +314,42 @@ func (c *tableCache) find(path string, size int64, order *keyOrder) (*tableFile,
 // evict closes the tables that were not used for longest, as long as there are too many and one is free.
 func (c *tableCache) evict() {
 	for len(c.tables) > c.limit {
-		var oldest *tableFile
-		for _, t := range c.tables {
-			if t.refs == 0 && t.used > 0 && (oldest == nil || t.used < oldest.used) {
-				oldest = t
-			}
-		}
-		if oldest == nil {
+		t := c.oldest(func(t *tableFile) bool { return t.used > 0 })
+		if t == nil {
 			return
 		}
-		delete(c.tables, oldest.path)
-		oldest.closed, oldest.index = true, nil
-		_ = oldest.f.Close() // opened for reading only
+		delete(c.tables, t.path)
+		c.idle -= int64(len(t.mapped))
+		t.closed, t.index = true, nil
+		t.end()
 	}
+}
+
+// oldest is the table, of those that f takes and no one holds, that was not used for longest; nil if there is none.
+func (c *tableCache) oldest(f func(*tableFile) bool) *tableFile {
+	var oldest *tableFile
+	for _, t := range c.tables {
+		if t.refs == 0 && f(t) && (oldest == nil || t.used < oldest.used) {
+			oldest = t
+		}
+	}
+	return oldest
 }
 
 func (c *tableCache) release(t *tableFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.refs--
-	if t.refs == 0 && c.closed {
-		_ = t.f.Close() // opened for reading only
+	if t.refs--; t.refs > 0 {
+		return
+	}
+	if c.closed {
+		t.end()
+		return
+	}
+	for c.idle += int64(len(t.mapped)); c.idle > idleMapped; {
+		t := c.oldest(func(t *tableFile) bool { return t.mapped != nil })
+		c.idle -= int64(len(t.mapped))
+		t.letGo()
 	}
 }
 
@@ -298,7 +360,7 @@ func (c *tableCache) close() {
 	c.closed = true
 	for _, t := range c.tables {
 		if t.refs == 0 {
-			_ = t.f.Close() // opened for reading only
+			t.end()
 		}
 	}
 	c.tables = nil
