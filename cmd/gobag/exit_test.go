@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 		{"info no bag", "info " + lfs, nil, 1, "git"},
 		{"bad sort", "info x --sort size", nil, 2, "name, type, count"},
 		{"list nothing", "list", nil, 2, "storage"},
-		{"list unknown", "list converter", nil, 2, "storage"},
+		{"list unknown", "list plugins", nil, 2, "storage"},
 		{"perf nothing", "perf", nil, 2, "record"},
 		{"perf bad list", "perf record --instances x", nil, 2, `"x"`},
 		{"perf bad size", "perf record --size 3", nil, 2, "size 3"},

@@ -30,7 +30,7 @@ func recordStatus(s recorder.Snapshot) string {
 		fmt.Fprintf(&b, " | DISK SILENT %.0f s", s.Stalled.Seconds())
 	}
 	fmt.Fprintf(&b, " | queue %.0f %%", 100*float64(s.Queue.Bytes)/float64(max(s.Queue.MaxBytes, 1)))
-	if s.File != "" {
+	if s.File != "" || s.DiskBytes > 0 {
 		fmt.Fprintf(&b, " | bag %s", fileSize(s.DiskBytes))
 	}
 	if s.Taken > 0 {
