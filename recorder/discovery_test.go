@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -236,4 +237,34 @@ func (n *stubbornNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ro
 		return nil, errors.New("refused")
 	}
 	return n.Node.Subscribe(t, q, h)
+}
+
+// slowNode takes its time to subscribe, as one does that tells hundreds of participants of it.
+type slowNode struct {
+	ros.Node
+	pause time.Duration
+}
+
+func (n slowNode) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
+	time.Sleep(n.pause)
+	return n.Node.Subscribe(t, q, h)
+}
+
+// A look at the graph that took seconds, since a fleet came at once, makes no newcomer wait for a multiple of that.
+func TestNewcomerAfterFleet(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		const fleet = 100
+		for i := range fleet {
+			g.advertise(fmt.Sprint("/fleet_", i))
+		}
+		g.start(Options{All: true, Node: slowNode{g.node, 50 * time.Millisecond}})
+		time.Sleep(fleet * 50 * time.Millisecond)
+		if n := g.countEvents(EventSubscribed, "/fleet_"); n < fleet-1 {
+			t.Fatalf("%d of %d topics are subscribed", n, fleet)
+		}
+		g.advertise("/newcomer")
+		time.Sleep(time.Second)
+		g.wantEvent(EventSubscribed, "/newcomer")
+		_, _ = g.stop() // nothing was published
+	})
 }

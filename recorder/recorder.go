@@ -41,6 +41,7 @@ type Recorder struct {
 	stalled      atomic.Bool      // the watchdog has bitten
 	commands     commands
 	overloads    overloads
+	rounds       int // of sample, by watch
 	taken        takenSnapshots
 
 	topicsChanged atomic.Bool // a topic has something to tell the bag

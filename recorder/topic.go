@@ -46,8 +46,10 @@ type topic struct {
 	keep     kept
 	before   bag.TopicLedger // counts when the snapshot being written was begun
 
-	wire  wireStats
-	rates rates
+	wire    wireStats
+	rates   rates
+	sampled uint64 // received at the last round of watch
+	looked  bool   // there was one
 
 	mu          sync.Mutex
 	desc        plugin.Topic // what the bag should know, sources excepted

@@ -351,6 +351,8 @@ func (p *Participant) close() error {
 			p.withdraw(r.guid, false)
 		}
 	}
+	p.pubWriter.postAll()
+	p.subWriter.postAll()
 	goodbye := p.goodbye(nil)
 	for _, q := range p.peers {
 		if q.meta.IsValid() && !p.closed {

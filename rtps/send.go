@@ -2,6 +2,7 @@ package rtps
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/gobag/gobag/rtps/wire"
 )
@@ -321,21 +322,71 @@ func (w *Writer) put(key GUID, payload []byte, inline wire.InlineQoS, end bool) 
 		delete(w.keyedSeqs, key)
 	}
 	w.last++
-	s := wsample{seq: w.last, time: w.p.cfg.Now(), buf: w.p.pool.get(len(payload)), keep: !end, isKey: end, key: key, inline: &inline}
-	s.data = append(s.buf.b[:0], payload...)
+	s := wsample{seq: w.last, time: w.p.cfg.Now(), keep: !end, isKey: end, key: key, inline: &inline}
+	s.data, s.buf, _ = w.p.fill.copy(payload)
 	w.hist.push(s)
 	if !end {
 		w.keyedSeqs[key] = w.last
 	}
-	w.sent = w.last
+	if w.post.pos > 0 {
+		return // they go together
+	}
+	if at := w.posted.add(postPause); w.posted != 0 && w.p.now < at {
+		w.p.timers.set(&w.post, at)
+		return
+	}
+	w.postNew(w.p.now)
+}
+
+// Announcements of endpoints that are made one after the other, say by a recorder that subscribes to a thousand topics, go
+// out together: a few in a datagram and one HEARTBEAT behind them.
+const (
+	postPause = 5 * time.Millisecond // between two posts of a builtin writer
+	postLimit = 256 << 10            // bytes in one, to all readers together
+)
+
+// postNew sends the samples of a builtin topic that are new.
+func (w *Writer) postNew(now mono) {
+	ready := 0
 	for _, k := range w.sinks {
 		if k.ready {
-			w.postBuiltin(k, w.hist.at(w.last))
-			w.heartbeat(k, false, false)
-			k.hbWait = firstHeartbeat
+			ready++
 		}
 	}
+	upto, bytes := w.sent, 0
+	for upto < w.last && bytes < postLimit {
+		upto++
+		if s := w.hist.at(upto); s != nil {
+			bytes += ready * (len(s.data) + 64)
+		}
+	}
+	from := w.sent + 1
+	w.sent, w.posted = upto, now
+	for _, k := range w.sinks {
+		if !k.ready {
+			continue
+		}
+		for seq := from; seq <= upto; seq++ {
+			if s := w.hist.at(seq); s != nil {
+				w.postBuiltin(k, s)
+			}
+		}
+		w.heartbeat(k, false, false)
+		k.hbWait = firstHeartbeat
+	}
 	w.afterSend()
+	if w.sent < w.last {
+		w.p.timers.set(&w.post, now.add(postPause))
+	}
+}
+
+// postAll sends everything that is new at once: there is no later.
+func (w *Writer) postAll() {
+	w.p.timers.stop(&w.post)
+	for w.sent < w.last {
+		w.postNew(w.p.now)
+	}
+	w.p.timers.stop(&w.post)
 }
 
 // postBuiltin sends a sample of a builtin topic to one reader.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -559,4 +560,54 @@ func TestResumedAtTheEndOfTheLease(t *testing.T) {
 		s.b.unlock()
 		until(t, "match again", 2*quickAnnouncing, func() bool { return w.Stats().Matched == 1 })
 	})
+}
+
+// Endpoints that are made in a row are announced together, a few in a datagram, with and without losses; and those that go
+// are withdrawn the same way.
+func TestManyEndpointsAreAnnouncedTogether(t *testing.T) {
+	for _, loss := range []float64{0, 0.1} {
+		t.Run(fmt.Sprint(loss), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const readers = 400
+				var datagrams, beats atomic.Int64
+				s := newSim(t, netsim.Faults{Seed: 3, Loss: loss, Delay: 100 * time.Microsecond, Tap: func(d *netsim.Datagram, _ bool) {
+					if d.Has(func(m *netsim.Submessage) bool { return m.Writer == wire.EntitySubWriter && m.Kind == netsim.Data }) {
+						datagrams.Add(1)
+					}
+					if d.Has(func(m *netsim.Submessage) bool { return m.Writer == wire.EntitySubWriter && m.Kind == netsim.Heartbeat }) {
+						beats.Add(1)
+					}
+				}})
+				defer s.close()
+				time.Sleep(time.Second)
+				datagrams.Store(0)
+				beats.Store(0)
+				var all []*Reader
+				for i := range readers {
+					r, err := s.a.NewReader(ReaderConfig{Topic: fmt.Sprint("rt/many_", i), Type: typ, Handler: func(s Sample) { s.Release() }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, r)
+				}
+				known := func() int {
+					return len(s.b.Select(func(e *Endpoint) bool { return !e.Local && !e.Writer }))
+				}
+				time.Sleep(time.Second)
+				if n := known(); n != readers {
+					t.Errorf("%d of %d readers are known", n, readers)
+				}
+				if d, h := datagrams.Load(), beats.Load(); loss == 0 && (d > readers/2 || h > readers/8) {
+					t.Errorf("%d readers took %d datagrams and %d HEARTBEATs", readers, d, h)
+				}
+				for _, r := range all {
+					r.Close()
+				}
+				time.Sleep(time.Second)
+				if n := known(); n != 0 {
+					t.Errorf("%d readers that are gone are still known", n)
+				}
+			})
+		})
+	}
 }

@@ -58,6 +58,8 @@ type Writer struct {
 	lively    timer // manual liveliness
 	closed    bool
 	count     WriterInfo
+	post      timer          // builtin: new samples are sent
+	posted    mono           // builtin: when they were last
 	keyedSeqs map[GUID]int64 // builtin: sequence number of the latest sample of a key
 }
 
@@ -111,7 +113,7 @@ func newWriter(p *Participant, id wire.EntityID, cfg WriterConfig) *Writer {
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), progress: make(chan struct{}),
 		keyedSeqs: map[GUID]int64{}}
 	w.hist.first = 1
-	w.timer.fire = w.onTimer
+	w.timer.fire, w.post.fire = w.onTimer, w.postNew
 	w.gate.fire = func(mono) { w.wake() }
 	return w
 }
@@ -419,6 +421,7 @@ func (w *Writer) shut() {
 	clear(w.refused)
 	w.p.timers.stop(&w.timer)
 	w.p.timers.stop(&w.gate)
+	w.p.timers.stop(&w.post)
 	w.p.timers.stop(&w.lively)
 	if !w.builtin() {
 		for w.hist.len() > 0 {

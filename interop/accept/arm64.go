@@ -76,6 +76,8 @@ func outcome(err error) string {
 var children = map[string]func(args []string) error{
 	"clock-child":   clockChild,
 	"mutated-child": mutatedChild,
+	"flood-child":   floodChild,
+	"crowd-child":   crowdChild,
 }
 
 // startChild runs this program again in the network.

@@ -24,17 +24,20 @@ type loadTrial struct {
 	peer     lab.Vendor // the publisher
 	receiver string
 	topics   []lab.Topic
-	seconds  float64  // of publishing; 0 = 3. Topics with a count end by themselves
+	seconds  float64  // of publishing; 0 = 3, noEnd = until the topics' counts are reached
 	nobody   bool     // all without root
 	rcvbuf   int      // of a Fast DDS subscriber, which asks for nothing by itself; 0 = 4 MiB
 	dir      string   // of the recorder's bag, which is removed
 	flags    []string // of the recorder
 }
 
+// noEnd is a trial that ends when every topic has sent its count.
+const noEnd = -1
+
 // reception is what one receiver got of a load.
 type reception struct {
 	sent, got int64
-	bytes     int64         // received, without the recorder's
+	lost      int64         // by what the recorder says
 	late      time.Duration // how far the publisher fell behind its schedule, at worst
 	p99       time.Duration // of the publisher's write calls, the topic where it was worst
 	took      time.Duration // of publishing, acknowledgements included
@@ -86,12 +89,12 @@ func receiveOnce(b *bench, t loadTrial) (r reception, err error) {
 	if t.seconds == 0 {
 		t.seconds = 3
 	}
-	pub, err := n.PublishAs(t.peer, t.topics, "--seconds", fmt.Sprint(t.seconds), "--wait", "1", "--linger", "3")
+	pub, err := n.PublishAs(t.peer, t.topics, "--seconds", fmt.Sprint(max(t.seconds, 0)), "--wait", "1", "--linger", "3")
 	if err != nil {
 		return r, err
 	}
 	defer pub.Kill()
-	if err := errors.Join(pub.Wait(time.Minute+time.Duration(t.seconds*1e9)), b.sleep(200*time.Millisecond)); err != nil {
+	if err := errors.Join(pub.Wait(2*time.Minute+time.Duration(t.seconds*1e9)), b.sleep(200*time.Millisecond)); err != nil {
 		return r, err
 	}
 	if err := p.Stop(60 * time.Second); err != nil {
@@ -149,12 +152,12 @@ func countReception(b *bench, t loadTrial, p *lab.Proc, r *reception) error {
 		for _, topic := range info.Topics {
 			l.Wire, l.Queue, l.Storage = l.Wire+topic.Lost.Wire, l.Queue+topic.Lost.Queue, l.Storage+topic.Lost.Storage
 		}
+		r.lost = l.Sum()
 		r.more = fmt.Sprintf(", lost by wire %d, queue %d, storage %d", l.Wire, l.Queue, l.Storage)
 		return nil
 	}
 	for _, e := range p.Events("topic") {
 		r.got += e.Int("got")
-		r.bytes += e.Int("bytes")
 	}
 	if done := p.Events("done"); t.receiver == byProbe && len(done) > 0 {
 		r.more = fmt.Sprintf(", the kernel dropped %d datagrams", done[0].Int("kernel_drops"))

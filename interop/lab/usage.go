@@ -57,3 +57,6 @@ func statusBytes(pid int, name string) (int64, error) {
 	}
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
+
+// ResidentBytes is the resident memory of a process now.
+func ResidentBytes(pid int) (int64, error) { return statusBytes(pid, "VmRSS:") }

@@ -13,8 +13,12 @@ import (
 )
 
 // coalesce is the least time between two looks at a graph that keeps changing: discovery of a thousand topics is a
-// thousand changes. Where a look takes long, it is made for a quarter of the time at most.
-const coalesce = 10 * time.Millisecond
+// thousand changes. Where a look takes long, it is made for a quarter of the time, or more often where a newcomer would
+// have to wait for more than maxCoalesce.
+const (
+	coalesce    = 10 * time.Millisecond
+	maxCoalesce = 200 * time.Millisecond
+)
 
 // Node is a ros.Node over RTPS. Safe for concurrent use. It does not receive its own publishers.
 type Node struct {
@@ -94,7 +98,7 @@ func (n *Node) run() {
 		case <-n.stop:
 			return
 		}
-		if rest := max(coalesce, 4*took) - time.Since(began); rest > 0 {
+		if rest := min(max(coalesce, 4*took), max(maxCoalesce, 2*took)) - time.Since(began); rest > 0 {
 			select {
 			case <-time.After(rest):
 			case <-n.stop:
