@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSQL(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "b")
+	makeTopicBag(t, dir)
+	file := filepath.Join(t.TempDir(), "q.sql")
+	if err := os.WriteFile(file, []byte("-- comment\nSELECT count(*) AS n FROM messages;\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name  string
+		words []string
+		code  int
+		out   string // the whole of it
+		err   string // a part
+	}{
+		{"table", []string{dir, `SELECT _log_time, "values" v, pair->>'$[1].name' AS name FROM secret LIMIT 2`}, 0,
+			"_log_time            v          name\n-------------------  ---------  ----\n" +
+				fmt.Sprintf("%d  [0.5,0.0]  it 0\n%d  [0.5,1.0]  it 1\n(2 rows)\n", int64(start), int64(start)+1e8), ""},
+		{"table of all kinds", []string{dir, `SELECT NULL a, 1.0 b, 10 c, x'00ff' d, zeroblob(40) e, 'x' || char(10) f`}, 0,
+			"a     b    c   d        e                                                                                f\n" +
+				"----  ---  --  -------  -------------------------------------------------------------------------------  ---\n" +
+				"NULL  1.0  10  x'00ff'  x'" + strings.Repeat("00", 32) + "…' (40 bytes)  x\\n\n(1 row)\n", ""},
+		{"no rows", []string{dir, "SELECT data FROM chatter WHERE 0"}, 0, "data\n----\n(0 rows)\n", ""},
+		{"csv", []string{dir, "--csv", `SELECT data, _size, x'00ff' AS b, NULL AS n, 1e300 AS f, 'a,"b' AS s FROM chatter`}, 0,
+			"data,_size,b,n,f,s\ntrue,13,00ff,,1e+300,\"a,\"\"b\"\nx,12,00ff,,1e+300,\"a,\"\"b\"\n", ""},
+		{"json", []string{dir, "--format", "json", `SELECT data, _size, x'00ff' AS b, NULL AS n, 9e999 AS f FROM chatter`}, 0,
+			"[\n{\"data\": \"true\", \"_size\": 13, \"b\": \"AP8=\", \"n\": null, \"f\": \"+Inf\"},\n{\"data\": \"x\", \"_size\": 12, \"b\": \"AP8=\", \"n\": null, \"f\": \"+Inf\"}\n]\n", ""},
+		{"file", []string{dir, dir, "--csv", "-f", file}, 0, "n\n16\n", ""},
+		{"two bags", []string{dir, dir, "--csv", "SELECT count(*) n FROM secret"}, 0, "n\n10\n", ""},
+		{"undecoded", []string{dir, "--csv", "SELECT _size, _type FROM odd"}, 0, "_size,_type\n5,odd_msgs/msg/Odd\n", "/odd (odd_msgs/msg/Odd) has no columns for its fields"},
+
+		{"writes", []string{dir, "DELETE FROM topics"}, 1, "", "queries only read"},
+		{"no such column", []string{dir, "SELECT dada FROM chatter"}, 1, "", "no such column: dada"},
+		{"no bag", []string{dir + "x", "SELECT 1"}, 1, "", "does not exist"},
+		{"nothing", nil, 2, "", "a bag is needed"},
+		{"form", []string{dir, "--format", "xml", "SELECT 1"}, 2, "", "not one of table, csv, json"},
+		{"both", []string{dir, "--csv", "--json", "SELECT 1"}, 2, "", "exclude each other"},
+		{"no file", []string{dir, "-f", file + "x"}, 1, "", "--file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := cli(nil, append([]string{"sql"}, c.words...)...)
+			if r.code != c.code || r.out != c.out || !strings.Contains(r.errOut, c.err) || c.err == "" && r.errOut != "" {
+				t.Errorf("exit %d, want %d\n%s\nwant\n%s\nerrors: %s", r.code, c.code, r.out, c.out, r.errOut)
+			}
+			checkPlain(t, r)
+		})
+	}
+	r := cli(nil, "sql", dir)
+	for _, part := range []string{"\"/secret\" or secret  secret_msgs/msg/Reading, 5 rows\n", "    \"values\"                                 TEXT\n", "\"messages\"  all topics, 8 rows", "    no columns for its fields: definition not found: odd_msgs/msg/Odd"} {
+		if r.code != 0 || !strings.Contains(r.out, part) {
+			t.Errorf("exit %d, no %q in\n%s%s", r.code, part, r.out, r.errOut)
+		}
+	}
+	for _, line := range strings.Split(r.out, "\n") {
+		if strings.HasSuffix(line, " ") {
+			t.Errorf("trailing blanks: %q", line)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package sqlview
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/msg"
+	"github.com/gobag/gobag/msg/shred"
+	"github.com/gobag/gobag/plugin"
+)
+
+// Options configure Open. The zero value works.
+type Options struct {
+	StorageID string   // of all bags; "" = recognised
+	MsgPath   []string // directories of message definitions, before those of this machine
+}
+
+// View is a set of bags as tables. Queries run one at a time.
+type View struct {
+	bags   []*openedBag
+	tables []*table
+	db     *sql.DB
+	conn   *sql.Conn
+
+	mu      sync.Mutex
+	trouble []string
+	odd     map[string]*oddity // by bag and topic
+	err     error              // of the query that runs: SQLite does not hand it on
+}
+
+type openedBag struct {
+	name    string
+	r       *bag.Reader
+	reverse bool // can be read backwards
+}
+
+// oddity counts messages that were not decoded.
+type oddity struct {
+	n   int
+	err error
+}
+
+// Open opens bags. The first that cannot be opened is an error. Topics whose type is not known or cannot be decoded are
+// tables too.
+func Open(ctx context.Context, paths []string, o Options) (*View, error) {
+	v := &View{odd: map[string]*oddity{}}
+	if err := v.open(ctx, paths, o); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+func (v *View) open(ctx context.Context, paths []string, o Options) error {
+	for _, path := range paths {
+		r, err := bag.Open(ctx, path, bag.ReaderOptions{StorageID: o.StorageID, AllowMissing: true})
+		if err != nil {
+			return err
+		}
+		b := &openedBag{name: path, r: r}
+		v.bags = append(v.bags, b)
+		if d, err := plugin.Lookup(r.Info().StorageID); err == nil {
+			b.reverse = d.Features().Reverse
+		}
+	}
+	v.makeTables(msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(o.MsgPath)}))
+	return v.connect(ctx)
+}
+
+// makeTables makes a table of every topic name and one of all.
+func (v *View) makeTables(finder *msg.Finder) {
+	all := &table{v: v, name: "messages", all: true, types: []string{"all topics"}}
+	byName := map[string]*table{}
+	known := map[string]compiled{}
+	for _, b := range v.bags {
+		everything := &part{bag: b, by: map[plugin.TopicID]*source{}}
+		for _, topic := range b.r.Info().Topics {
+			t := byName[topic.Name]
+			if t == nil {
+				t = &table{v: v, name: topic.Name}
+				byName[topic.Name] = t
+				v.tables = append(v.tables, t)
+			}
+			s := &source{bag: b, name: topic.Name, typ: topic.Type}
+			if s.p, s.why = program(finder, known, &topic); s.p != nil {
+				s.fields = t.addFields(s.p)
+			}
+			t.add(b, topic.ID, s)
+			t.rows += topic.Count
+			all.rows += topic.Count
+			everything.topics = append(everything.topics, topic.ID)
+			everything.by[topic.ID] = s
+		}
+		all.parts = append(all.parts, everything)
+	}
+	slices.SortFunc(v.tables, func(a, b *table) int { return strings.Compare(a.name, b.name) })
+	v.nameTables()
+	if !v.taken("messages") {
+		v.tables = append(v.tables, all)
+	}
+}
+
+func (t *table) add(b *openedBag, id plugin.TopicID, s *source) {
+	if len(t.parts) == 0 || t.parts[len(t.parts)-1].bag != b {
+		t.parts = append(t.parts, &part{bag: b, by: map[plugin.TopicID]*source{}})
+	}
+	p := t.parts[len(t.parts)-1]
+	p.topics = append(p.topics, id)
+	p.by[id] = s
+	if !slices.Contains(t.types, s.typ) {
+		t.types = append(t.types, s.typ)
+	}
+}
+
+// compiled is what came of a type.
+type compiled struct {
+	p   *shred.Program
+	err error
+}
+
+// program compiles the type of a topic.
+func program(finder *msg.Finder, known map[string]compiled, topic *bag.TopicInfo) (*shred.Program, error) {
+	key := topic.Type + "\x00" + topic.TypeHash + "\x00" + topic.Definition.Text
+	if c, ok := known[key]; ok {
+		return c.p, c.err
+	}
+	var c compiled
+	if topic.SerializationFormat != "cdr" && topic.SerializationFormat != "" {
+		c.err = fmt.Errorf("its messages are serialized as %s", topic.SerializationFormat)
+	} else {
+		var d msg.Description
+		if d, c.err = finder.Describe(topic.Type, topic.TypeHash, topic.Definition.Encoding, topic.Definition.Text); c.err == nil {
+			c.p, c.err = shred.Compile(&d)
+		}
+	}
+	known[key] = c
+	return c.p, c.err
+}
+
+// taken tells whether a table has a name, whatever its case.
+func (v *View) taken(name string) bool {
+	return slices.ContainsFunc(v.tables, func(t *table) bool { return strings.EqualFold(t.name, name) || strings.EqualFold(t.alias, name) })
+}
+
+// nameTables makes the names of tables differ in more than their case and gives aliases where they are unambiguous.
+func (v *View) nameTables() {
+	used, aliases := map[string]bool{}, map[string]int{"messages": 1, "topics": 1}
+	for _, t := range v.tables {
+		name := t.name
+		for n := 2; used[strings.ToLower(name)]; n++ {
+			name = t.name + "_" + strconv.Itoa(n)
+		}
+		t.name = name
+		used[strings.ToLower(name)] = true
+		aliases[strings.ToLower(bare(name))]++
+	}
+	for _, t := range v.tables {
+		if alias := bare(t.name); alias != "" && alias != t.name && aliases[strings.ToLower(alias)] == 1 && !used[strings.ToLower(alias)] {
+			t.alias = alias
+		}
+	}
+}
+
+type connector struct{ d *sqlite.Driver }
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.d.Open(":memory:") }
+func (c connector) Driver() driver.Driver                        { return c.d }
+
+// connect makes the database in memory that has the tables, and lets nothing but queries through from then on.
+func (v *View) connect(ctx context.Context) error {
+	d := new(sqlite.Driver) // of our own: the module is nobody else's
+	if err := d.RegisterModule("topic", (*module)(v)); err != nil {
+		return err
+	}
+	v.db = sql.OpenDB(connector{d})
+	v.db.SetMaxOpenConns(1)
+	var err error
+	if v.conn, err = v.db.Conn(ctx); err != nil {
+		return fmt.Errorf("open sqlite in memory: %w", err)
+	}
+	for i, t := range v.tables {
+		for _, name := range []string{t.name, t.alias} {
+			if name == "" {
+				continue
+			}
+			if _, err := v.conn.ExecContext(ctx, fmt.Sprintf("CREATE VIRTUAL TABLE %s USING topic(%d)", quote(name), i)); err != nil {
+				return fmt.Errorf("make table %s: %w", name, err)
+			}
+		}
+	}
+	if !v.taken("topics") {
+		if err := v.listTopics(ctx); err != nil {
+			return fmt.Errorf("make table topics: %w", err)
+		}
+	}
+	return v.conn.Raw(func(c any) error {
+		r, ok := c.(sqlite.AuthorizerRegisterer)
+		if !ok {
+			return errors.New("sqlite without authorizer")
+		}
+		return r.RegisterAuthorizer(readOnly)
+	})
+}
+
+// listTopics makes the table topics.
+func (v *View) listTopics(ctx context.Context) error {
+	const create = "CREATE TABLE topics(_bag TEXT, topic TEXT, type TEXT, messages INTEGER, bytes INTEGER, serialization_format TEXT, type_hash TEXT)"
+	if _, err := v.conn.ExecContext(ctx, create); err != nil {
+		return err
+	}
+	for _, b := range v.bags {
+		for _, t := range b.r.Info().Topics {
+			var bytes any
+			if t.Bytes >= 0 {
+				bytes = t.Bytes
+			}
+			if _, err := v.conn.ExecContext(ctx, "INSERT INTO topics VALUES(?, ?, ?, ?, ?, ?, ?)",
+				b.name, t.Name, t.Type, int64(t.Count), bytes, t.SerializationFormat, t.TypeHash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readOnly lets queries through, and the pragmas that describe tables.
+func readOnly(action sqlite.AuthorizerActionCode, arg1, _, _, _ string) sqlite.AuthorizerReturnCode {
+	switch action {
+	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthFunction, sqlite.AuthRecursive:
+		return sqlite.AuthorizerOK
+	case sqlite.AuthPragma:
+		switch strings.ToLower(arg1) {
+		case "table_info", "table_xinfo", "table_list", "function_list", "compile_options":
+			return sqlite.AuthorizerOK
+		}
+	}
+	return sqlite.AuthorizerDeny
+}
+
+// Tables describes the tables, by name.
+func (v *View) Tables() []Table {
+	var out []Table
+	for _, t := range v.tables {
+		out = append(out, t.describe())
+	}
+	return out
+}
+
+// Rows are the rows of a query.
+type Rows struct {
+	*sql.Rows
+	v *View
+}
+
+// Err is why the rows ended early, nil if they did not.
+func (r *Rows) Err() error {
+	r.v.mu.Lock()
+	defer r.v.mu.Unlock()
+	if r.v.err != nil {
+		return r.v.err
+	}
+	return r.Rows.Err()
+}
+
+// Query runs one statement. The rows must be closed before the next.
+func (v *View) Query(ctx context.Context, query string) (*Rows, error) {
+	v.mu.Lock()
+	v.err = nil
+	v.mu.Unlock()
+	rows, err := v.conn.QueryContext(ctx, query)
+	if err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.err != nil {
+			err = v.err
+		}
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	return &Rows{rows, v}, nil
+}
+
+// Trouble is what the queries so far did not see or could not decode, one line each.
+func (v *View) Trouble() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := slices.Clone(v.trouble)
+	var more []string
+	for name, o := range v.odd {
+		more = append(more, fmt.Sprintf("%s: %d messages not decoded, their fields are NULL; the first: %v", name, o.n, o.err))
+	}
+	slices.Sort(more)
+	return append(out, more...)
+}
+
+func (v *View) notDecoded(s *source, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := s.bag.name + ": " + s.name
+	if v.odd[key] == nil {
+		v.odd[key] = &oddity{err: err}
+	}
+	v.odd[key].n++
+}
+
+// note keeps a line of trouble, once.
+func (v *View) note(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if line := fmt.Sprintf(format, args...); !slices.Contains(v.trouble, line) {
+		v.trouble = append(v.trouble, line)
+	}
+}
+
+func (v *View) fail(err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil {
+		v.err = err
+	}
+	return err
+}
+
+// Close closes bags and tables. Rows must be closed before. Idempotent.
+func (v *View) Close() error {
+	var errs []error
+	if v.conn != nil {
+		if err := v.conn.Close(); !errors.Is(err, sql.ErrConnDone) {
+			errs = append(errs, err)
+		}
+	}
+	if v.db != nil {
+		errs = append(errs, v.db.Close())
+	}
+	for _, b := range v.bags {
+		errs = append(errs, b.r.Close())
+	}
+	return errors.Join(errs...)
+}
