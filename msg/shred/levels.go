@@ -76,7 +76,7 @@ func (p *Program) Occurrences(list int, def, rep []uint8, counts []uint32) ([]ui
 				return counts[:start], err
 			}
 			n, in = 0, d >= depth-1
-		} else if r == depth && (!in || d < depth) || r > depth && n == 0 {
+		} else if n == 0 || r == depth && d < depth { // goes on with an empty list, or within it
 			return counts[:start], fmt.Errorf("counts of list %s: levels %d, %d at entry %d", p.lists[list].Name(), d, r, i)
 		}
 		if r <= depth && d >= depth {
