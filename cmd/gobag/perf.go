@@ -29,7 +29,7 @@ func newPerf(a *app) *cobra.Command {
 			return usageError("perf: say what to measure: record, storage or blobs (see \"gobag perf --help\")")
 		},
 	}
-	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfPublish(a), newPerfStorageTask(a))
+	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfPublish(a), newPerfStorageTask(a))
 	return cmd
 }
 
