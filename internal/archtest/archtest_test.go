@@ -54,7 +54,7 @@ var table = map[string]rule{
 	"player": {own: []string{"bag", "plugin", "ros", "cdr", "msg", "internal/selection"},
 		test: []string{"ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
 	"control": {own: []string{"recorder", "player", "ros", "cdr", "msg"}, test: []string{"bag", "plugin", "ros/rostest", "ros/ros2", "plugin/plugintest", "plugins/..."}},
-	"perf": {own: []string{"bag", "plugin", "recorder", "player", "cdr", "ros/..."},
+	"perf": {own: []string{"bag", "plugin", "recorder", "player", "cdr", "msg", "ros/..."},
 		third: []string{"github.com/shirou/gopsutil", "github.com/vbauerster/mpb", "github.com/prometheus/client_golang"}, test: []string{"plugins/..."}},
 	"cmd/gobag": {own: []string{everything}, third: []string{"github.com/spf13", "github.com/vbauerster/mpb",
 		"github.com/shirou/gopsutil", "github.com/prometheus/client_golang", "go.yaml.in/yaml/v3", "golang.org/x/sys"}},
@@ -68,7 +68,7 @@ var table = map[string]rule{
 	"interop/...":        {own: []string{everything}, third: []string{"golang.org/x/sys"}},
 	"examples/...":       {own: []string{everything}},
 
-	"ros/transcode": {own: []string{"msg", "cdr"}},
+	"ros/transcode": {own: []string{"msg", "cdr", "ros"}},
 	"ros/ros1": {own: []string{"ros", "msg", "cdr"}, third: []string{"github.com/bluenviron/goroslib/v2/pkg"},
 		test: []string{"ros/nodetest"}},
 }
