@@ -28,6 +28,14 @@ type ReaderOptions struct {
 	// AllowMissing reads what is there of a bag that has lost some of the files that metadata.yaml lists: a warning of
 	// Info names each. Else a file that is missing is an error.
 	AllowMissing bool
+
+	// Transcode turns payloads while they are read: Info tells the topics as they come out, and iterators give them so.
+	// Topics that it refuses stay as they are (TopicInfo.Refused); Metadata tells what the bag holds.
+	Transcode Transcoder
+
+	// OnTurnError is told about messages that Transcode cannot turn, which are left out then; nil = they are an error of
+	// the iterator. Called by the goroutine of the iterator.
+	OnTurnError func(*TurnError)
 }
 
 // Reader reads a bag. Safe for concurrent use; iterators are not.
@@ -51,6 +59,8 @@ type Reader struct {
 	temp   string // directory of undone compression; "" = none
 	closed bool
 	loaded bool // Open is done: topics change by copying only
+
+	turnedTopics []TopicInfo // with ReaderOptions.Transcode
 }
 
 // Info describes a bag.
@@ -88,6 +98,8 @@ type TopicInfo struct {
 	plugin.TopicInfo
 	QoS    []QoSProfile // decoded OfferedQoS; nil unknown
 	Ledger *TopicLedger // nil where the bag has none
+
+	Refused string // why ReaderOptions.Transcode left the topic as it is
 }
 
 // FileInfo is one storage of a bag.
@@ -210,7 +222,7 @@ func (r *Reader) Info() Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	info := r.info
-	info.Topics = r.topics[:len(r.topics):len(r.topics)]
+	info.Topics = r.turned()
 	return info
 }
 

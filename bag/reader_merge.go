@@ -55,6 +55,7 @@ type mergeIterator struct {
 	heap   []*cursor
 	given  bool // the message of heap[0] was handed out
 	closed bool
+	turns  turns
 }
 
 // cursor is the place in one file.
@@ -89,6 +90,19 @@ func (it *mergeIterator) Next(m *plugin.Message) error {
 		}
 		*m = c.m
 		it.given = true
+		if it.r.o.Transcode != nil {
+			skip, err := it.turn(m)
+			if err != nil {
+				return err
+			}
+			if skip {
+				it.given = false
+				if err := it.advance(); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		return nil
 	}
 	return io.EOF

@@ -54,8 +54,9 @@ type topicKey struct{ name, typ string }
 
 // merged is a topic as all inputs together have it.
 type merged struct {
-	topic plugin.Topic
-	qos   []bag.QoSProfile
+	topic   plugin.Topic
+	qos     []bag.QoSProfile
+	refused string // why it is not in the format that is asked for
 }
 
 // mergeTopics returns the topics of all inputs in the order in which they are met. QoS profiles are put together, a hash
@@ -70,7 +71,7 @@ func (j *job) mergeTopics() []*merged {
 			key := topicKey{t.Name, t.Type}
 			have := byKey[key]
 			if have == nil {
-				have = &merged{topic: t.Topic}
+				have = &merged{topic: t.Topic, refused: t.Refused}
 				have.topic.Sources = nil
 				have.qos = append(have.qos, t.QoS...)
 				byKey[key] = have

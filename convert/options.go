@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Inputs   []Input
 	Outputs  []Output
+	Format   string         // serialization format that every topic of an output must have; "" = any
 	Logger   *slog.Logger   // nil = silent
 	Progress func(Progress) // called now and then by the goroutine of Run; nil = nobody is told
 }

@@ -52,6 +52,9 @@ func (j *job) openOutputs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := j.checkFormat(spec.Dir, kept); err != nil {
+			return err
+		}
 		o := spec.Writer
 		o.SyncInterval, o.Logger, o.SplitByStamp = -1, j.o.Logger, true
 		o.CustomData = j.customData(spec.Writer.CustomData, kept)
@@ -200,7 +203,7 @@ func (out *output) route(j *job, m *held) (*route, error) {
 		if err != nil || !take {
 			return r, err
 		}
-		if err := out.add(&merged{t.Topic, t.QoS}); err != nil { // of a file that was opened just now
+		if err := out.add(&merged{topic: t.Topic, qos: t.QoS}); err != nil { // of a file that was opened just now
 			return nil, err
 		}
 		r.to = out.topics[key]

@@ -33,6 +33,12 @@ func xcdr2(payload []byte) bool {
 // peek learns how the payloads of topics are encoded from the messages that will be played first. What is wrong with the
 // bag shows when it is played.
 func (p *Player) peek(ctx context.Context, pubs []*publication) {
+	if p.o.Format != cdrFormat { // there is one encoding only
+		for _, pub := range pubs {
+			pub.known.Store(true)
+		}
+		return
+	}
 	byID, ids := index(pubs)
 	it, err := p.src.messages(plugin.Query{Topics: ids, Range: &plugin.TimeRange{Start: p.start, End: p.end}})
 	if err != nil {

@@ -18,6 +18,8 @@ type Options struct {
 	Bag  *bag.Reader   // not closed by the player
 	More []*bag.Reader // further bags, merged with Bag by receive stamp; not closed either
 
+	Format string // serialization format that Node sends; "" = "cdr". Topics in another one are not played
+
 	Rate float64 // bag seconds per second; 0 = 1. A huge rate plays without waiting
 	Loop bool    // begin again at the end, until stopped
 
@@ -84,6 +86,9 @@ const (
 func (o Options) withDefaults() Options {
 	if o.Rate == 0 {
 		o.Rate = 1
+	}
+	if o.Format == "" {
+		o.Format = cdrFormat
 	}
 	if o.ReadAhead == 0 {
 		o.ReadAhead = defaultReadAhead

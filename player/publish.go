@@ -13,7 +13,7 @@ import (
 	"github.com/gobag/gobag/ros"
 )
 
-// cdrFormat is the only serialization that the nodes of this package's callers speak.
+// cdrFormat is the serialization that nodes of ROS 2 speak.
 const cdrFormat = "cdr"
 
 // publication is a topic being played. Two topics of the bag that are remapped to one name share the publisher.
@@ -66,8 +66,12 @@ func (p *Player) choose(topics []bag.TopicInfo) ([]*publication, error) {
 		if !take {
 			continue
 		}
-		if t.SerializationFormat != "" && t.SerializationFormat != cdrFormat {
-			p.skip(t.Name, fmt.Sprintf("its serialization format is %q, only cdr can be published", t.SerializationFormat))
+		if t.SerializationFormat != "" && t.SerializationFormat != p.o.Format {
+			why := fmt.Sprintf("its serialization format is %q, only %s can be published", t.SerializationFormat, p.o.Format)
+			if t.Refused != "" {
+				why += ": " + t.Refused
+			}
+			p.skip(t.Name, why)
 			continue
 		}
 		name := publishedName(t.Name, p.remaps)

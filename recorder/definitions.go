@@ -109,6 +109,9 @@ func (d *definer) attach(t *topic, l *lookup) {
 	}
 	l.topics = append(l.topics, t)
 	switch {
+	case errors.Is(l.localErr, ErrDefinitionLater):
+		delete(d.lookups, l.typeKey) // asked for anew with each publisher
+		t.lookup = nil
 	case l.asking:
 	case d.asker == nil:
 		d.say(l, nil)

@@ -167,7 +167,7 @@ func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
 	r := d.r
 	t := &topic{name: info.Name, typ: typ, gate: &r.gate, queue: r.queue, queued: r.queue.Topic(info.Name),
 		publishers: map[ros.EndpointID]bool{}, otherTypes: map[string]bool{}}
-	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: cdrFormat}
+	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: r.o.Format}
 	t.addPublishers(info.Publishers, d.encodeQoS)
 	t.dirty.Store(true)
 

@@ -8,6 +8,9 @@ import (
 
 // Errors that callers test for.
 var (
+	// ErrDefinitionLater is what Options.Definition returns while a definition cannot be known yet.
+	ErrDefinitionLater = errors.New("the definition is not known yet")
+
 	// ErrNothingRecorded says that the recording ended without a single message. The bag is there and valid.
 	ErrNothingRecorded = errors.New("no message was recorded")
 

@@ -20,6 +20,8 @@ import (
 type Options struct {
 	Node ros.Node // not closed by the recorder
 
+	Format string // serialization format that Node delivers; "" = "cdr"
+
 	// The bag; see bag.WriterOptions.
 	Output         string // directory to create; "" = rosbag2_<local time> in the working directory, as rosbag2 does
 	Storage        string
@@ -67,6 +69,7 @@ type Options struct {
 	// publish the type are asked, where Node is a ros.TypeDescriber; where they do not know either, the topic is recorded
 	// without one. nil = look in the directories of MsgPath, then in the ROS installations of this machine, then in the
 	// built-in table.
+	// ErrDefinitionLater says that it will be known when a publisher's hash is.
 	Definition func(typ, hash string) (plugin.Definition, error)
 	MsgPath    []string // directories of interface definitions, in any layout of ROS 2; they must exist
 
@@ -129,6 +132,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Storage == "" {
 		o.Storage = bag.DefaultStorage(o.Compat)
+	}
+	if o.Format == "" {
+		o.Format = cdrFormat
 	}
 	if o.PollingInterval == 0 {
 		o.PollingInterval = defaultPolling

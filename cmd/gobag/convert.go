@@ -26,6 +26,7 @@ type convertFlags struct {
 	customData         []string
 	qosFile, logLevel  string
 	compression        compressionFlags
+	to                 string
 }
 
 func newConvert(a *app) *cobra.Command {
@@ -67,6 +68,7 @@ func (f *convertFlags) define(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	listFlag(fs, &f.inputs, "input", "i", "bag to read, and its storage format where it is not to be recognised, `BAG [ID]`", false)
+	fs.StringVar(&f.to, "to", "", "`FORMAT` that payloads are turned into: cdr (of ROS 2) or ros1; default: they stay as they are")
 	fs.StringVar(&f.inputOptions, "input-options", "", "YAML `FILE` with input_bags instead of -i")
 	fs.StringVarP(&f.output, "output", "o", "", "directory `DIR` to create, or a .yaml file with output_bags")
 	fs.StringVar(&f.output, "output-options", "", "the same")
@@ -109,6 +111,9 @@ func runConvert(a *app, f *convertFlags) error {
 	}
 	o, err := f.options(a)
 	if err != nil {
+		return err
+	}
+	if err := f.turn(a, &o); err != nil {
 		return err
 	}
 	o.Logger = a.logger

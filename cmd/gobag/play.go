@@ -43,6 +43,7 @@ type playFlags struct {
 	noKeyboard            bool
 
 	node     nodeFlags
+	ros1     ros1Flags
 	logLevel string
 }
 
@@ -113,6 +114,7 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	fs.IntVar(&f.progressLines, "progress-bar-separation-lines", 2, "taken for rosbag2's sake: the progress line stays below the log by itself")
 	hide(fs, "exclude", "disable-loan-message", "progress-bar-separation-lines")
 	f.node.define(fs, "rosbag2_player")
+	f.ros1.define(fs, false)
 	f.control.define(fs)
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	completeFlag(cmd, "storage", completeStorage)
@@ -174,6 +176,7 @@ plays the next message, Ctrl-C ends.`,
 	fs.StringVar(&f.qosFile, "qos-profile-overrides-path", "", "YAML `FILE`: topic to QoS profile")
 	switchFlag(fs, &f.noKeyboard, "disable-keyboard-controls", "", "do not read the terminal")
 	f.node.define(fs, "rosbag2_player")
+	f.ros1.define(fs, false)
 	f.control.define(fs)
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	completeFlag(cmd, "storage", completeStorage)

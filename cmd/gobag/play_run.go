@@ -27,10 +27,15 @@ func runPlay(a *app, f *playFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	one, err := f.ros1.wanted(a, "play", &f.node)
+	if err != nil {
+		return err
+	}
 	for i, in := range inputs {
 		if in.Options.StorageID == "" {
 			in.Options.StorageID = f.storage
 		}
+		turning(a, playFormat(one), nil, true, &in.Options)
 		in.Options.Config = config
 		r, err := openBag(a.ctx, in.Path, in.Options)
 		if err != nil {
@@ -51,7 +56,7 @@ func runPlay(a *app, f *playFlags) (err error) {
 	}
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
-	node, err := openPlayNode(a, &f.node)
+	node, err := f.joinForPlay(a, one, &o)
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func runPlay(a *app, f *playFlags) (err error) {
 		return &exitError{exitUsage, err}
 	}
 	name := ""
-	if f.node.name != "" {
+	if f.node.name != "" && !one {
 		name = "/" + strings.TrimPrefix(f.node.name, "/")
 	}
 	ctl, err := controlPlayer(a, &f.control, node, name, p)

@@ -39,6 +39,7 @@ type recordFlags struct {
 	repeatAll              int
 	startPaused            bool
 	useSimTime             bool
+	ros1                   ros1Flags
 	staticTopics           string
 	ignoreLeaf             bool
 	watchdog               secondsValue
@@ -154,6 +155,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	listFlag(fs, &f.msgPath, "msg-path", "", "look for message definitions here first, `DIR...`: an install prefix, workspace or folder of packages", true)
 	fs.StringVar(&f.qosFile, "qos-profile-overrides-path", "", "YAML `FILE`: topic to QoS profile")
 	f.node.define(fs, "rosbag2_recorder")
+	f.ros1.define(fs, true)
 	f.control.define(fs)
 	fs.Float64Var(&f.statsRate, "stats_max_publishing_rate", 1, "`HZ` at most of events/rosbag2_messages_lost, 0 = never")
 	f.watchdog = secondsValue(30 * time.Second)

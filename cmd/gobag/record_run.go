@@ -47,6 +47,13 @@ func runRecord(a *app, f *recordFlags) error {
 		}()
 	}
 
+	one, err := f.ros1.wanted(a, "record", &f.node)
+	if err != nil {
+		return err
+	}
+	if one {
+		return runRecord1(a, f, o, stop, &rec)
+	}
 	node, err := openNode(a, &f.node)
 	if err != nil {
 		return err
