@@ -26,7 +26,7 @@ func (w *writer) Close(m plugin.Metadata) error {
 	w.closed = true
 	w.changed.Broadcast()
 	w.mu.Unlock()
-	w.flushers.Wait()
+	w.workers.Wait()
 
 	w.mu.Lock()
 	defer w.mu.Unlock()

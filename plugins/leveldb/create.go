@@ -106,7 +106,8 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 		return nil, err
 	}
 	w.measure()
-	w.flushers.Add(1)
+	w.workers.Add(2)
 	go w.flushLoop()
+	go w.sealLoop()
 	return w, nil
 }

@@ -29,9 +29,9 @@ func (s *sealedTables) discard() {
 }
 
 // flushLoop turns frozen write buffers into tables until the writer is closed or has failed. A buffer is free again when
-// its table is written; that the table is safe is waited for while the next fills.
+// its table is written and the one before is safe; that this one is, sealLoop sees to while the next fills.
 func (w *writer) flushLoop() {
-	defer w.flushers.Done()
+	defer w.workers.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -48,36 +48,72 @@ func (w *writer) flushLoop() {
 	}
 }
 
-// flush makes a table of m. mu is held; it is given up meanwhile.
+// flush makes a table of m and hands it to sealLoop. mu is held; it is given up meanwhile.
 func (w *writer) flush(m *memtable) error {
 	first := w.newNumber() // one table nearly always; further ones where max_file_size asks for them
-	next := w.mem.num
-	s := sealedTables{messages: uint64(len(m.entries)), journal: m.journal, num: m.num, next: next, counts: m.byTopic(), raw: w.frozenSize}
+	s := &sealedTables{messages: uint64(len(m.entries)), journal: m.journal, num: m.num, next: w.mem.num, counts: m.byTopic(), raw: w.frozenSize}
 	w.mu.Unlock()
-	err := w.writeTables(m, first, &s)
-	m.reset(w.set.writeBuf)
+	err := w.writeTables(m, first, s)
 	w.mu.Lock()
+	for w.sealed != nil && w.err == nil {
+		w.changed.Wait()
+	}
+	if err == nil {
+		err = w.err
+	}
+	m.reset(w.set.writeBuf)
 	if err != nil {
 		s.discard()
 		return err
 	}
-	w.spare, w.frozen, w.frozenSize, w.sealing = m, nil, 0, true
+	w.spare, w.frozen, w.frozenSize, w.sealed = m, nil, 0, s
 	for _, t := range s.tables {
 		w.tableBytes += t.size
 	}
 	w.rawBytes += s.raw
 	w.measure()
 	w.changed.Broadcast()
+	return nil
+}
+
+// sealLoop waits for tables to be safe and makes them count, until the writer is closed or has failed.
+func (w *writer) sealLoop() {
+	defer w.workers.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for w.sealed == nil && w.err == nil && !w.closed {
+			w.changed.Wait()
+		}
+		if w.sealed == nil {
+			return
+		}
+		if w.err == nil {
+			if err := w.seal(w.sealed); err != nil {
+				_ = w.fail("write", err)
+			}
+		}
+		if w.err != nil {
+			w.sealed.discard()
+			return
+		}
+		w.sealed = nil
+		w.changed.Broadcast()
+	}
+}
+
+// seal makes tables count. mu is held; it is given up meanwhile.
+func (w *writer) seal(s *sealedTables) error {
 	w.mu.Unlock()
-	if err = sealFile(s.last, w.set.syncTables); err == nil {
+	err := sealFile(s.last, w.set.syncTables)
+	if err == nil {
 		err = w.syncDir()
 	}
 	w.mu.Lock()
 	if err == nil {
-		err = w.commit(&s)
+		err = w.commit(s)
 	}
 	if err != nil {
-		s.discard()
 		return err
 	}
 	w.flushed += s.messages
@@ -85,12 +121,11 @@ func (w *writer) flush(m *memtable) error {
 	w.changed.Broadcast()
 	if s.journal != nil {
 		w.dropJournal(s.journal)
+		s.journal = nil
 		w.mu.Unlock()                             // to remove a file takes milliseconds
 		_ = os.Remove(w.path(journalName(s.num))) // a leftover is not read again
 		w.mu.Lock()
 	}
-	w.sealing = false
-	w.changed.Broadcast()
 	return nil
 }
 

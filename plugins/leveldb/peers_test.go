@@ -45,7 +45,7 @@ func fill(t testing.TB, dir, preset string, n, size int) (plugin.Writer, []plugi
 	ww := w.(*writer)
 	ww.mu.Lock() // so that nothing goes on in the directory
 	defer ww.mu.Unlock()
-	for ww.frozen != nil || ww.sealing {
+	for ww.frozen != nil || ww.sealed != nil {
 		ww.changed.Wait()
 	}
 	return w, ms

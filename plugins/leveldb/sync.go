@@ -21,7 +21,7 @@ func (w *writer) Sync() error {
 	// What is journaled at the end must not survive without the tables before it, nor without its topics.
 	target := w.messages
 	for {
-		for w.flushed < target && (w.frozen != nil || w.sealing) && w.err == nil {
+		for w.flushed < target && (w.frozen != nil || w.sealed != nil) && w.err == nil {
 			w.changed.Wait()
 		}
 		switch {

@@ -57,9 +57,9 @@ type writer struct {
 	messages   uint64 // written
 	order      uint64
 	scratch    []byte
-	spareBuf   []byte // of a journal
-	sealing    bool   // a table is written and waits for the disk
-	flushers   sync.WaitGroup
+	spareBuf   []byte        // of a journal
+	sealed     *sealedTables // written tables that wait for the disk; sealLoop's
+	workers    sync.WaitGroup
 
 	topics      []writerTopic // by topic id − 1
 	definitions map[plugin.Definition]uint32
@@ -164,7 +164,7 @@ func (w *writer) handOver() error {
 	case journalWrites:
 		return w.journal(m)
 	case journalSyncs:
-		if m.pinned || m.journaled == len(m.entries) || w.metaGen != w.metaSafe || w.frozen != nil || w.sealing {
+		if m.pinned || m.journaled == len(m.entries) || w.metaGen != w.metaSafe || w.frozen != nil || w.sealed != nil {
 			return nil // no message is to survive without its topic, or without those before it
 		}
 		now := time.Now()
