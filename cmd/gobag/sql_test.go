@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/plugin"
 )
 
 func TestSQL(t *testing.T) {
@@ -65,5 +68,50 @@ func TestSQL(t *testing.T) {
 		if strings.HasSuffix(line, " ") {
 			t.Errorf("trailing blanks: %q", line)
 		}
+	}
+}
+
+// TestSQLRecipes runs what docs/sql.md shows on a bag that has these topics.
+func TestSQLRecipes(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sql.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	w, err := bag.Create(t.Context(), dir, bag.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, topic := range []plugin.Topic{{Name: "/imu/data", Type: "sensor_msgs/msg/Imu"}, {Name: "/tf", Type: "tf2_msgs/msg/TFMessage"},
+		{Name: "/joint_states", Type: "sensor_msgs/msg/JointState"}, {Name: "/rosout", Type: "rcl_interfaces/msg/Log"}, {Name: "/cmd_vel", Type: "geometry_msgs/msg/Twist"}} {
+		topic.SerializationFormat = "cdr"
+		id, err := w.AddTopic(topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write([]plugin.Message{{Topic: id, RecvTime: start + int64(i), Data: append([]byte{0, 1, 0, 0}, make([]byte, 400)...)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```sql\n")
+	recipes, _, _ := strings.Cut(rest, "```")
+	n := 0
+	for query := range strings.SplitSeq(recipes, ";\n") {
+		if query = strings.TrimSpace(query); strings.HasPrefix(query, "--") { // would be a flag
+			_, query, _ = strings.Cut(query, "\n")
+		}
+		if query == "" {
+			continue
+		}
+		n++
+		if r := cli(nil, "sql", dir, query); r.code != 0 || !strings.Contains(r.out, "row") {
+			t.Errorf("%s: exit %d\n%s%s", query, r.code, r.out, r.errOut)
+		}
+	}
+	if n < 6 {
+		t.Errorf("%d recipes", n)
 	}
 }

@@ -122,9 +122,9 @@ type topicSource interface {
 	Close() error
 }
 
-// isBag tells whether the first of the words is a bag: something is there on disk, and more words follow or more is 0.
-func isBag(words []string, more int) bool {
-	if len(words) <= more {
+// isBag tells whether the first of the words is a bag: something is there on disk, and more words follow.
+func isBag(words []string) bool {
+	if len(words) < 2 {
 		return false
 	}
 	_, err := os.Stat(words[0])
@@ -133,7 +133,7 @@ func isBag(words []string, more int) bool {
 
 // openTopics opens what the words of a verb name: a bag and topics, or topics on the wire.
 func openTopics(a *app, f *topicFlags, words []string) (topicSource, error) {
-	if isBag(words, 1) {
+	if isBag(words) {
 		return openBagTopics(a, f, words[0], words[1:])
 	}
 	for _, w := range words {

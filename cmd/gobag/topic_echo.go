@@ -67,9 +67,9 @@ func runTopicEcho(a *app, f *echoFlags, words []string) error {
 		return usageError("topic echo: --truncate-length %d: want a number of elements", f.truncate)
 	}
 	// A type behind a topic on the wire, as ros2 takes it: ours is known from the publisher.
-	if !isBag(words, 1) && len(words) == 2 && strings.Contains(words[1], "/") && !strings.HasPrefix(words[1], "/") {
+	if !isBag(words) && len(words) == 2 && strings.Contains(words[1], "/") && !strings.HasPrefix(words[1], "/") {
 		words = words[:1]
-	} else if len(words) > 2 || len(words) == 2 && !isBag(words, 1) {
+	} else if len(words) > 2 || len(words) == 2 && !isBag(words) {
 		return usageError("topic echo: one topic is needed, and a bag before it; there is no bag %q", words[0])
 	}
 	n, err := f.limit()

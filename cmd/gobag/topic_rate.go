@@ -40,7 +40,7 @@ stamps of reception, over the whole bag unless --window is given.`,
 			if f.window < 1 {
 				return usageError("topic %s: --window %d: want a number of messages", verb, f.window)
 			}
-			if isBag(words, 1) && !cmd.Flags().Changed("window") {
+			if isBag(words) && !cmd.Flags().Changed("window") {
 				f.window = math.MaxInt
 			}
 			return runTopicRate(a, &f, words, text)

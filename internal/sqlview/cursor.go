@@ -149,7 +149,7 @@ func (c *cursor) Next() error {
 }
 
 // Eof implements vtab.Cursor.
-func (c *cursor) Eof() bool { return c.now == nil }
+func (c *cursor) Eof() bool { return c.now == nil } //nolint:revive // the interface has this name
 
 // Rowid implements vtab.Cursor. SQLite uses it to find the same row in two scans (for OR), so it must not hang on the
 // scan: it is a hash of all that makes the message.

@@ -148,7 +148,7 @@ func equalTo(p *plan, v vtab.Value) *string {
 
 // bound narrows the time range. Values that are no numbers are left to SQLite.
 func (p *plan) bound(letter byte, v vtab.Value) {
-	low, high := int64(0), int64(0)
+	var low, high int64
 	switch v := v.(type) {
 	case int64:
 		low, high = v, v
