@@ -8,7 +8,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	plugintest.Run(t, Driver{}, plugintest.Options{})
+	plugintest.Run(t, Driver{}, plugintest.Options{Damage: damageTable})
 }
 
 func TestConformanceSmall(t *testing.T) {

@@ -24,6 +24,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
 // state is what is known of a storage beside its unsealed messages. It is saved whole, and the records of the log bring
 // it forward: applying a record again does no harm.
 type state struct {
@@ -216,7 +218,7 @@ func (s *state) encode() []byte {
 	}
 	b = appendPublication(b, &p)
 	le.PutUint32(b[len(stateMagic):], uint32(len(b)-stateHead))
-	le.PutUint32(b[len(stateMagic)+4:], crc32.Checksum(b[stateHead:], castagnoli))
+	le.PutUint32(b[len(stateMagic)+4:], checksum(b[stateHead:]))
 	return b
 }
 
@@ -229,7 +231,7 @@ func parseState(b []byte) (*state, error) {
 		return nil, fmt.Errorf("state of %d bytes, there are %d", n, len(b)-stateHead)
 	}
 	b = b[stateHead : stateHead+int(n)]
-	if crc32.Checksum(b, castagnoli) != crc {
+	if checksum(b) != crc {
 		return nil, errors.New("checksum of state is wrong")
 	}
 	f := fields{b: b}

@@ -16,13 +16,14 @@ const maxFooter = 64 << 20
 // File is an open file. It is immutable and safe for concurrent use.
 type File struct {
 	*layout
-	r      io.ReaderAt
-	size   int64
-	groups []group
-	starts []int64 // first row of each group
-	rows   int64
-	cols   []chunk
-	kv     []KeyValue
+	r       io.ReaderAt
+	size    int64 // up to the footer
+	checked bool
+	groups  []group
+	starts  []int64 // first row of each group
+	rows    int64
+	cols    []chunk
+	kv      []KeyValue
 }
 
 // chunk is a column chunk as the footer describes it.
@@ -57,7 +58,10 @@ func (e *DamageError) Error() string { return fmt.Sprintf("at byte %d: %v", e.Of
 func (e *DamageError) Unwrap() error { return e.Err }
 
 // Open reads the footer of a file that a Writer wrote. Every error but that of r itself is a *DamageError.
-func Open(r io.ReaderAt, size int64) (*File, error) {
+func Open(r io.ReaderAt, size int64) (*File, error) { return open(r, size, true) }
+
+// open is Open; tests read files without looking at checksums, as if somebody had made them right.
+func open(r io.ReaderAt, size int64, checked bool) (*File, error) {
 	const tail = 8
 	if size < int64(len(magic)+tail) {
 		return nil, &DamageError{0, errors.New("too short for a Parquet file")}
@@ -81,7 +85,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	if err := readAt(r, footer, at); err != nil {
 		return nil, err
 	}
-	f := &File{r: r, size: at}
+	f := &File{r: r, size: at, checked: checked}
 	if err := f.parse(footer); err != nil {
 		return nil, &DamageError{at, fmt.Errorf("footer: %w", err)}
 	}
@@ -179,8 +183,10 @@ func (f *File) parse(footer []byte) error {
 	if created != createdBy {
 		return fmt.Errorf("written by %.100q, not by gobag", created)
 	}
-	if err := f.checkCRC(footer); err != nil {
-		return err
+	if f.checked {
+		if err := f.checkCRC(footer); err != nil {
+			return err
+		}
 	}
 	if groups != 1 {
 		return fmt.Errorf("%d row groups, there should be one", groups)
