@@ -178,6 +178,13 @@ func TestNoise(t *testing.T) {
 		if err == nil {
 			opened++
 			_, err = plugintest.ReadAll(r, plugin.Query{})
+			for k := range int64(30) { // the same by short ranges
+				at := k * 10
+				_, perr := plugintest.ReadAll(r, plugin.Query{Range: &plugin.TimeRange{Start: at, End: at + 5}, Reverse: k%2 == 0})
+				if perr != nil && err == nil {
+					err = perr
+				}
+			}
 			if cerr := r.Close(); cerr != nil {
 				t.Error(cerr)
 			}

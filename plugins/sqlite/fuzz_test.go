@@ -22,9 +22,9 @@ func FuzzOpen(f *testing.F) {
 		}
 		return b
 	}
-	small := plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"page_size = 512", "cache_size = 2"}}}
+	small := plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"page_size = 512", "cache_size = 2", "journal_mode = PERSIST"}}}
 	path := filepath.Join(f.TempDir(), "a.db3")
-	writeSimple(f, path, small, 20)
+	writeSimple(f, path, plugin.WriteOptions{Config: map[string]any{"pragmas": []any{"page_size = 512"}}}, 20)
 	f.Add(read(path), []byte{}, []byte{})
 
 	hot := filepath.Join(f.TempDir(), "hot.db3")
@@ -79,8 +79,14 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// drain reads everything, once as a whole and once as a short range.
 func drain(r plugin.Reader) error {
-	it, err := r.Messages(plugin.Query{})
+	return errors.Join(drainQuery(r, plugin.Query{}),
+		drainQuery(r, plugin.Query{Range: &plugin.TimeRange{End: pointRange}}), drainQuery(r, plugin.Query{Range: &plugin.TimeRange{End: pointRange}, Reverse: true}))
+}
+
+func drainQuery(r plugin.Reader, q plugin.Query) error {
+	it, err := r.Messages(q)
 	if err != nil {
 		return err
 	}
