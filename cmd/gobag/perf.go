@@ -26,10 +26,10 @@ func newPerf(a *app) *cobra.Command {
 			if len(words) > 0 {
 				return usageError("perf: unknown verb %q (see \"gobag perf --help\")", words[0])
 			}
-			return usageError("perf: say what to measure: record, storage or blobs (see \"gobag perf --help\")")
+			return usageError("perf: say what to measure: record, storage, transport or blobs (see \"gobag perf --help\")")
 		},
 	}
-	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfPublish(a), newPerfStorageTask(a))
+	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfTransport(a), newPerfPublish(a), newPerfStorageTask(a), newPerfTransportTask(a))
 	return cmd
 }
 
