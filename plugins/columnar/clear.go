@@ -21,7 +21,7 @@ func (s *sealer) clearLog() error {
 	n := 0
 	for len(s.segments)-n > 1 {
 		g := s.segments[n]
-		if size > maxLog {
+		if size > s.w.set.maxLog {
 			if err := s.empty(g); err != nil {
 				return err
 			}

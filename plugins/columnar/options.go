@@ -48,6 +48,8 @@ type settings struct {
 	syncBytes int64         // or this much was written
 	partSize  int64
 	partAge   time.Duration
+
+	segment, maxLog, partPayload int64 // the constants, but in tests
 }
 
 type preset struct {
@@ -76,7 +78,7 @@ func lookupPreset(name string) (settings, error) {
 	for _, p := range presets {
 		if p.name == name {
 			s := p.set
-			s.partSize, s.partAge = partSize, partAge
+			s.partSize, s.partAge, s.segment, s.maxLog, s.partPayload = partSize, partAge, segmentSize, maxLog, partPayload
 			return s, nil
 		}
 		known = append(known, p.name)

@@ -185,7 +185,7 @@ func (s *sealer) message(m *plugin.Message) error {
 			return err
 		}
 	}
-	if t.held() >= s.w.set.partSize || t.bytes >= partPayload {
+	if t.held() >= s.w.set.partSize || t.bytes >= s.w.set.partPayload {
 		return s.seal(t)
 	}
 	for s.held > maxEncoded {

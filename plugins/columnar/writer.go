@@ -198,7 +198,7 @@ func (w *writer) flush() error {
 		return nil
 	}
 	w.block = nil
-	if w.off+int64(len(k.b)) > segmentSize && w.off > 0 {
+	if w.off+int64(len(k.b)) > w.set.segment && w.off > 0 {
 		if err := w.nextSegment(); err != nil {
 			return err
 		}
