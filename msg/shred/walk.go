@@ -191,7 +191,7 @@ func (w *walker) run(ops []op, pos int) int {
 		case opNumbers:
 			pos = w.numberList(o, pos)
 		case opString:
-			pos = w.text(o, pos)
+			pos = w.text(&w.b.Cols[o.col], pos)
 		case opBytes:
 			n, next := w.u32(pos)
 			if pos = next; pos < 0 {
@@ -324,9 +324,18 @@ func (w *walker) list(o *op, pos int) int {
 	} else if n > (len(w.body)-pos)/o.min {
 		return w.stop(Short, pos)
 	}
-	for range n {
-		if pos = w.run(o.body, pos); pos < 0 {
-			return pos
+	if len(o.body) == 1 && o.body[0].code == opString {
+		v := &w.b.Cols[o.body[0].col]
+		for range n {
+			if pos = w.text(v, pos); pos < 0 {
+				return pos
+			}
+		}
+	} else {
+		for range n {
+			if pos = w.run(o.body, pos); pos < 0 {
+				return pos
+			}
 		}
 	}
 	if o.delim && pos != end {
@@ -336,11 +345,17 @@ func (w *walker) list(o *op, pos int) int {
 }
 
 // text walks a string.
-func (w *walker) text(o *op, pos int) int {
-	n, next := w.u32(pos)
-	if pos = next; pos < 0 {
-		return pos
+func (w *walker) text(v *Values, pos int) int {
+	if pos&3 != 0 {
+		if pos = w.pad(pos, 3); pos < 0 {
+			return pos
+		}
 	}
+	if len(w.body)-pos < 4 {
+		return w.stop(Short, len(w.body))
+	}
+	n := binary.LittleEndian.Uint32(w.body[pos:])
+	pos += 4
 	if uint64(n) > uint64(len(w.body)-pos) {
 		return w.stop(Short, pos)
 	}
@@ -350,15 +365,27 @@ func (w *walker) text(o *op, pos int) int {
 	} else {
 		w.odd(NoNUL, pos)
 	}
-	v := &w.b.Cols[o.col]
 	start := len(v.Data)
 	v.Data = append(v.Data, s...)
-	if !utf8.Valid(s) {
+	if !ascii(s) && !utf8.Valid(s) {
 		w.odd(BadUTF8, pos)
 		question(v.Data[start:])
 	}
 	v.Ends = append(v.Ends, uint32(len(v.Data)))
 	return pos + int(n)
+}
+
+// ascii tells whether all bytes are below 0x80. Strings of ROS are short and nearly always are.
+func ascii(s []byte) bool {
+	all := uint64(0)
+	for len(s) >= 8 {
+		all |= binary.LittleEndian.Uint64(s)
+		s = s[8:]
+	}
+	for _, c := range s {
+		all |= uint64(c)
+	}
+	return all&0x8080808080808080 == 0
 }
 
 // question overwrites bytes that are not UTF-8 with '?'.
