@@ -219,33 +219,39 @@ func (w *writer) commit(s *sealedTables) error {
 		e.newFile(t)
 	}
 	w.tables.merge(s.counts)
-	return w.commitEdit(e)
+	if err := w.writeEdit(e); err != nil || !w.set.syncTables {
+		return err
+	}
+	if s.journal == nil && w.frozen != nil {
+		return nil // the next table comes right away, and nothing is removed for this one
+	}
+	return w.syncManifest()
 }
 
 func countsRecordSize(cs counts) int64 {
 	return int64(17 + len(encodeCounts(cs)) + trailerSize)
 }
 
-// commitEdit writes an edit after the topics that it may need, each synced unless sync_tables is off.
-func (w *writer) commitEdit(e edit) error {
-	if gen := w.metaGen; gen != w.metaSafe && w.set.syncTables {
-		w.mu.Unlock()
-		err := w.meta.sync(w.dir)
-		w.mu.Lock()
-		if err != nil {
+// writeEdit writes an edit after the topics that it may need, which are synced unless sync_tables is off.
+func (w *writer) writeEdit(e edit) error {
+	if w.metaGen != w.metaSafe && w.set.syncTables {
+		if err := w.syncMeta(); err != nil {
 			return err
 		}
-		w.metaSafe = max(w.metaSafe, gen)
 	}
-	if err := w.manifest.record(e.b); err != nil {
-		return err
-	}
-	if !w.set.syncTables {
-		return nil
-	}
+	w.manifestGen++
+	return w.manifest.record(e.b)
+}
+
+// syncManifest syncs the MANIFEST as far as it has come. mu is held; it is given up meanwhile.
+func (w *writer) syncManifest() error {
+	gen := w.manifestGen
 	w.mu.Unlock()
 	err := w.manifest.sync(w.dir)
 	w.mu.Lock()
+	if err == nil {
+		w.manifestSafe = max(w.manifestSafe, gen)
+	}
 	return err
 }
 

@@ -31,6 +31,10 @@ func (w *writer) Sync() error {
 			if err := w.syncMeta(); err != nil {
 				return w.fail("sync", err)
 			}
+		case w.manifestGen != w.manifestSafe && w.set.syncTables:
+			if err := w.syncManifest(); err != nil {
+				return w.fail("sync", err)
+			}
 		case w.flushed >= target:
 			return nil
 		case w.set.journal == journalLittle && w.mem.pending() > littlePending:

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gobag/gobag/plugin"
 )
 
-// A Sync beside Write covers everything written before it, whatever the flusher is at: a copy of the directory taken right
-// after it holds that much.
+// A Sync beside Write covers everything written before it, whatever the flusher is at: who opens the storage right after it
+// finds that much, and no hole.
 func TestSyncBesideWrite(t *testing.T) {
 	for _, p := range presets {
 		t.Run(p.name, func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestSyncBesideWrite(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				data := make([]byte, 900)
-				for i := 1; ; i++ {
+				for i := 1; i <= 5000; i++ { // 2 MB: sixteen write buffers
 					select {
 					case <-stop:
 						return
@@ -40,16 +41,18 @@ func TestSyncBesideWrite(t *testing.T) {
 					mu.Lock()
 					written = i
 					mu.Unlock()
+					if i%100 == 0 {
+						time.Sleep(time.Millisecond)
+					}
 				}
 			})
-			for range 12 {
+			for range 8 {
 				mu.Lock()
 				before := written
 				mu.Unlock()
 				if err := w.Sync(); err != nil {
 					t.Fatal(err)
 				}
-				// Of files copied while they are written, the reader's rules hold only where it opens them itself.
 				r := mustOpen(t, dir)
 				got, err := readAll(t, r, plugin.Query{})
 				if !errors.Is(err, io.EOF) {

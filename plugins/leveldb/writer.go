@@ -40,26 +40,31 @@ type writer struct {
 	syncing     sync.Mutex // one Sync, or Close, at a time
 	syncScratch []byte     // its holder's
 
-	mu         sync.Mutex
-	changed    *sync.Cond // frozen, flushed, pinned, err or closed have changed
+	mu      sync.Mutex
+	changed *sync.Cond // frozen, sealed, flushed, pinned, err or closed have changed
+
 	mem        *memtable
-	frozen     *memtable // the flusher's
+	frozen     *memtable // flushLoop's
 	frozenSize int64
 	spare      *memtable
-	flushed    uint64         // messages in tables that count
-	handed     time.Time      // when mem was journaled last without a Sync
-	meta       *journalWriter // everything but messages
-	metaGen    uint64         // counts what meta takes in of topics …
-	metaSafe   uint64         // … and how far it is synced
-	manifest   *journalWriter
-	nextFile   uint64
-	seq        uint64 // LevelDB's number of the last entry that is no message
-	messages   uint64 // written
-	order      uint64
-	scratch    []byte
-	spareBuf   []byte        // of a journal
 	sealed     *sealedTables // written tables that wait for the disk; sealLoop's
+	flushed    uint64        // messages in tables that count
+	handed     time.Time     // when mem was journaled last without a Sync
 	workers    sync.WaitGroup
+
+	meta         *journalWriter // everything but messages
+	metaGen      uint64         // counts what meta takes in of topics …
+	metaSafe     uint64         // … and how far it is synced
+	manifest     *journalWriter
+	manifestGen  uint64 // counts edits …
+	manifestSafe uint64 // … and how far they are synced
+
+	nextFile uint64
+	seq      uint64 // LevelDB's number of the last entry that is no message
+	messages uint64 // written
+	order    uint64
+	scratch  []byte
+	spareBuf []byte // of a journal
 
 	topics      []writerTopic // by topic id − 1
 	definitions map[plugin.Definition]uint32
