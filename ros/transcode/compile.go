@@ -98,7 +98,7 @@ func (p *pairing) message(name1, name2, path string) (compiled, error) {
 	case timeROS2:
 		return compiled{[]op{{kind: opTime, field: path, n: 1}}, 8}, nil
 	case spanROS2:
-		return compiled{[]op{copyOp(path, 4, 2)}, 8}, nil
+		return compiled{[]op{{kind: opSpan, field: path, n: 1}}, 8}, nil
 	case logROS2:
 		if name1 == logROS1 {
 			return p.log()
@@ -250,6 +250,9 @@ func (p *pairing) field(out *compiled, f1 *msg.ROS1Field, t2 *msg.Type, where st
 	case f1.Type == "time":
 		kinds(opTime, opSeqTime)
 		element = 8
+	case f1.Type == "duration":
+		kinds(opSpan, opSeqSpan)
+		element = 8
 	case f1.Type == "string":
 		kinds(opString, opSeqString)
 		element = 4
@@ -263,16 +266,11 @@ func (p *pairing) field(out *compiled, f1 *msg.ROS1Field, t2 *msg.Type, where st
 		element = 1
 	default:
 		size, _ := msg.ROS1Size(f1.Type)
-		part1 := part{size, o.n}
-		if f1.Type == "duration" {
-			part1 = part{4, 2 * o.n}
-		}
 		element = size
-		if !seq {
-			o.kind, o.align, o.size, o.parts = opCopy, part1.size, size*o.n, []part{part1}
-			break
+		o.align, o.parts = size, []part{{size, o.n}}
+		if o.kind, o.size = opCopy, size*o.n; seq {
+			o.kind, o.size = opSeq, size
 		}
-		o.kind, o.align, o.size, o.parts = opSeq, part1.size, size, []part{part1}
 	}
 	if seq {
 		o.least = element

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/gobag/gobag/cdr"
@@ -120,7 +121,7 @@ func (d *decoder) step(o *op) error {
 		return d.bools(o, o.n)
 	case opString:
 		return d.strings(o, o.n)
-	case opTime:
+	case opTime, opSpan:
 		return d.times(o, o.n)
 	case opMessages:
 		for range o.n {
@@ -150,7 +151,7 @@ func (d *decoder) step(o *op) error {
 			return err
 		}
 		return d.strings(o, n)
-	case opSeqTime:
+	case opSeqTime, opSeqSpan:
 		n, err := d.count(o)
 		if err != nil || n == 0 {
 			return err
@@ -266,8 +267,12 @@ func (d *decoder) times(o *op, n int) error {
 	}
 	begin := len(d.out)
 	d.copy(b, 4)
+	span := o.kind == opSpan || o.kind == opSeqSpan
 	for ; begin < len(d.out); begin += 8 {
-		if sec := int32(le.Uint32(d.out[begin:])); sec < 0 {
+		if nsec := le.Uint32(d.out[begin+4:]); span && nsec > math.MaxInt32 {
+			return fmt.Errorf("field %s: a duration with %d ns, which ROS 1's cannot hold", o.field, nsec)
+		}
+		if sec := int32(le.Uint32(d.out[begin:])); !span && sec < 0 {
 			return fmt.Errorf("field %s: %d s lie before 1970, which ROS 1's times cannot hold", o.field, sec)
 		}
 	}

@@ -105,7 +105,7 @@ func (e *encoder) step(o *op) error {
 		return e.bools(o.n)
 	case opString:
 		return e.strings(o, o.n)
-	case opTime:
+	case opTime, opSpan:
 		return e.times(o, o.n)
 	case opMessages:
 		for range o.n {
@@ -136,7 +136,7 @@ func (e *encoder) step(o *op) error {
 			return err
 		}
 		return e.strings(o, n)
-	case opSeqTime:
+	case opSeqTime, opSeqSpan:
 		n, err := e.count(o)
 		if err != nil || n == 0 {
 			return err
@@ -231,9 +231,13 @@ func (e *encoder) times(o *op, n int) error {
 	if err != nil {
 		return err
 	}
+	span := o.kind == opSpan || o.kind == opSeqSpan
 	for i := 0; i < len(b); i += 8 {
-		if sec := le.Uint32(b[i:]); sec > math.MaxInt32 {
+		if sec := le.Uint32(b[i:]); !span && sec > math.MaxInt32 {
 			return fmt.Errorf("field %s: %d s since 1970 are more than ROS 2's times can hold (2^31-1)", o.field, sec)
+		}
+		if nsec := int32(le.Uint32(b[i+4:])); span && nsec < 0 {
+			return fmt.Errorf("field %s: a duration with %d ns, which ROS 2's cannot hold", o.field, nsec)
 		}
 	}
 	e.align(4)

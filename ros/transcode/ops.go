@@ -24,11 +24,13 @@ const (
 	opBool
 	opString
 	opTime // the seconds are checked
+	opSpan // a duration, of which the nanoseconds are checked
 	opMessages
 	opSeq
 	opSeqBool
 	opSeqString
 	opSeqTime
+	opSeqSpan
 	opSeqMessages
 
 	// What only ROS 2 has: towards it a default is written, back it must be found.

@@ -42,6 +42,9 @@ func random(rng *rand.Rand, d *msg.ROS1Definition, name string, b []byte) []byte
 			case f.Type == "time":
 				b = le.AppendUint32(b, rng.Uint32N(1<<31))
 				b = le.AppendUint32(b, rng.Uint32N(1e9))
+			case f.Type == "duration":
+				b = le.AppendUint32(b, rng.Uint32())
+				b = le.AppendUint32(b, rng.Uint32N(1e9))
 			case f.Type == "float32":
 				b = le.AppendUint32(b, math.Float32bits(rng.Float32()*1000))
 			case f.Type == "float64":
@@ -151,7 +154,7 @@ func TestBytes(t *testing.T) {
 		{"std_msgs/String", "string data\n", "03000000 616263", "00010000 04000000 61626300"},
 		{"std_msgs/Empty", "\n", "", "00010000 00"},
 		{"std_msgs/Time", "time data\n", "01000000 02000000", "00010000 01000000 02000000"},
-		{"std_msgs/Duration", "duration data\n", "ffffffff fe000000", "00010000 ffffffff fe000000"},
+		{"std_msgs/Duration", "duration data\n", "ffffffff fe000000", "00010000 ffffffff fe000000"}, // -1 s and 254 ns
 		{"a/Mixed", "uint8 A\nfloat64 b\nbool c\nint16 d\nuint8[3] e\nfloat64[] f\ntime[] g\n", // alignment
 			"01 0000000000000840 05 0200 010203 00000000 01000000 0900000008000000",
 			"00010000 01 00000000000000 0000000000000840 01 00 0200 010203 00 00000000 01000000 09000000 08000000"},
@@ -252,6 +255,7 @@ func TestRefused(t *testing.T) {
 		{"std_msgs/String", "03000000 610062", "NUL"},
 		{"std_msgs/String", "ffffffff", "ends before"},
 		{"std_msgs/Time", "00000080 00000000", "more than ROS 2's times"},
+		{"std_msgs/Duration", "00000000 ffffffff", "a duration with -1 ns"},
 		{"std_msgs/Header", "01000000 ffffffff 00000000 00000000", "field stamp"},
 		{"geometry_msgs/Polygon", "ffffffff 00", "more than the payload has room"},
 	} {
@@ -273,6 +277,7 @@ func TestRefused(t *testing.T) {
 		{"std_msgs/msg/String", "00010000 04000000 61006200", "NUL in it"},
 		{"std_msgs/msg/String", "00010000 04000000 61626364", "does not end with NUL"},
 		{"builtin_interfaces/msg/Time", "00010000 ffffffff 00000000", "before 1970"},
+		{"builtin_interfaces/msg/Duration", "00010000 ffffffff ffffffff", "a duration with 4294967295 ns"},
 		{"std_msgs/msg/Bool", "00010000 02", "bool with the value 2"},
 		{"std_msgs/msg/Int32", "00020000 01000000", "not plain CDR"},
 		{"std_msgs/msg/Int32", "00010000 01000000 00000000", "left behind"},
