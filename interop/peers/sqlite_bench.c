@@ -1,5 +1,5 @@
 // C SQLite with rosbag2's schema as a peer of gobag perf storage. Presets: resilient (rosbag2's: WAL, synchronous NORMAL),
-// default (rosbag2's: journal in memory, synchronous OFF), equal (gobag's pragmas: 64 KB pages, persistent journal,
+// default (rosbag2's: journal in memory, synchronous OFF), equal (what gobag does: 8 KB pages, persistent journal,
 // synchronous FULL, exclusive). Of each a transaction is committed at 8 MB. Flags and result: bench.h.
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void create(const struct bench *b) {
   if (!strcmp(b->preset, "resilient") || !*b->preset) run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   else if (!strcmp(b->preset, "default")) run("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
   else if (!strcmp(b->preset, "equal"))
-    run("PRAGMA page_size = 65536; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = PERSIST; PRAGMA synchronous = FULL; PRAGMA cache_size = -4096");
+    run("PRAGMA page_size = 8192; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = PERSIST; PRAGMA synchronous = FULL; PRAGMA cache_size = -4096");
   else bench_fail("preset %s: none of resilient, default, equal", b->preset);
   set_cache(b->buffer);
   run("CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);"

@@ -121,7 +121,7 @@ func ownPages(pragmas []pragma) bool {
 // open opens the finished empty database for recording.
 func (w *writer) open(pragmas []pragma) (err error) {
 	if ownPages(pragmas) {
-		w.e, err = openPageEngine(w.path, w.preset)
+		w.e, err = openPageEngine(w.path, w.preset, pragmas)
 	} else {
 		w.e, err = openSQLEngine(w.path, w.preset, pragmas)
 	}

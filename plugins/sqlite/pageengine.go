@@ -42,7 +42,7 @@ const (
 	dirtyBytes = 16 << 20 // of changed pages of the last commit, before the next is due
 )
 
-func openPageEngine(path string, p preset) (_ *pageEngine, err error) {
+func openPageEngine(path string, p preset, pragmas []pragma) (_ *pageEngine, err error) {
 	e := &pageEngine{path: path, most: p.commitBytes}
 	defer func() {
 		if err != nil {
@@ -77,6 +77,13 @@ func openPageEngine(path string, p preset) (_ *pageEngine, err error) {
 	}
 	if e.c, e.es, err = openEdit(e.st); err != nil {
 		return nil, err
+	}
+	for _, p := range pragmas { // cache_size: others were for the tables, or are for sqlEngine
+		if !p.beforeTables() {
+			if err := applyPragmas(e.c, []pragma{p}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	roots := map[string]uint32{}
 	if err := e.c.query("SELECT name, rootpage FROM sqlite_master", func(s *stmt) error {
