@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strconv"
 	"time"
 
@@ -101,12 +99,8 @@ func (f *perfFlags) options() (o perf.RecordOptions, err error) {
 		}
 		o.Frequencies = append(o.Frequencies, hz)
 	}
-	for _, s := range f.sizes {
-		n, err := parseBytes(s)
-		if err != nil || n > 1<<30 {
-			errs = append(errs, fmt.Errorf("--size %q: not a number of bytes up to 1 GiB", s))
-		}
-		o.Sizes = append(o.Sizes, int(n))
+	if o.Sizes, err = parseSizes(f.sizes); err != nil {
+		errs = append(errs, err)
 	}
 	if o.Reliability, err = ros.ParseReliability(f.reliability); err != nil {
 		errs = append(errs, fmt.Errorf("--reliability: %w", err))
@@ -122,11 +116,9 @@ func runPerfRecord(a *app, f *perfFlags) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("perf record: own program: %w", err)
+	if o.Command, err = ownCommand(); err != nil {
+		return fmt.Errorf("perf record: %w", err)
 	}
-	o.Command = func(ctx context.Context, words ...string) *exec.Cmd { return exec.CommandContext(ctx, self, words...) }
 	if o.Domain < 0 {
 		if o.Domain, err = freeDomain(); err != nil {
 			return err
@@ -161,10 +153,8 @@ func runPerfRecord(a *app, f *perfFlags) error {
 	if werr := rep.WriteTable(a.out); werr != nil {
 		return errors.Join(err, werr)
 	}
-	if f.jsonFile != "" {
-		if werr := writeReport(rep, f.jsonFile); werr != nil {
-			return errors.Join(err, werr)
-		}
+	if werr := toFile(f.jsonFile, rep.WriteJSON); werr != nil {
+		return errors.Join(err, werr)
 	}
 	if err != nil {
 		return err
@@ -179,14 +169,6 @@ func runPerfRecord(a *app, f *perfFlags) error {
 		return fmt.Errorf("perf record: %d of %d cells failed", failed, len(rep.Cells))
 	}
 	return nil
-}
-
-func writeReport(rep perf.Report, path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(rep.WriteJSON(file), file.Close())
 }
 
 // newPerfPublish is the publishers' process of `perf record`: it prints one perf.LoadResult as JSON.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"time"
 
@@ -90,12 +87,8 @@ func (f *storageFlags) options() (o perf.StorageOptions, err error) {
 		o.Sync = -1
 	}
 	var errs []error
-	for _, s := range f.sizes {
-		n, err := parseBytes(s)
-		if err != nil || n > 1<<30 {
-			errs = append(errs, fmt.Errorf("--size %q: not a number of bytes up to 1 GiB", s))
-		}
-		o.Sizes = append(o.Sizes, int(n))
+	if o.Sizes, err = parseSizes(f.sizes); err != nil {
+		errs = append(errs, err)
 	}
 	if f.buffers == nil {
 		f.buffers = []string{"0", "100MB"}
@@ -134,11 +127,10 @@ func (f *storageFlags) options() (o perf.StorageOptions, err error) {
 
 // runPerfStorage runs the measurement and prints it with text.
 func runPerfStorage(a *app, f *storageFlags, o perf.StorageOptions, text func(perf.StorageReport, io.Writer) error) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("perf storage: own program: %w", err)
+	var err error
+	if o.Command, err = ownCommand(); err != nil {
+		return fmt.Errorf("perf storage: %w", err)
 	}
-	o.Command = func(ctx context.Context, words ...string) *exec.Cmd { return exec.CommandContext(ctx, self, words...) }
 	if err := o.Validate(); err != nil {
 		return usageError("perf storage: %w", err)
 	}
@@ -160,18 +152,6 @@ func runPerfStorage(a *app, f *storageFlags, o perf.StorageOptions, text func(pe
 		err = fmt.Errorf("perf storage: %d of %d cells failed", failed, len(rep.Cells))
 	}
 	return err
-}
-
-// toFile writes a file; without a name it does nothing.
-func toFile(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }
 
 // newPerfStorageTask is a process of `perf storage`: it prints one perf.StorageResult as JSON.
