@@ -8,7 +8,8 @@ import (
 	"github.com/gobag/gobag/interop/lab"
 )
 
-// sqlite3 and @foxglove/rosbag2 read a recorded bag, split into files, as gobag does.
+// sqlite3 and @foxglove/rosbag2 read a recorded bag, split into files, as gobag does: without repeats, which only gobag
+// knows to leave out.
 func TestOtherReaders(t *testing.T) {
 	t.Parallel()
 	_, err := lab.Tool("sqlite3")
@@ -16,7 +17,7 @@ func TestOtherReaders(t *testing.T) {
 	_, err = lab.NodeReader()
 	needs(t, err)
 	n := newNet(t)
-	rec := record(t, n, robot, "-d", "1", "-s", "sqlite3")
+	rec := record(t, n, robot, "-d", "1", "-s", "sqlite3", "--repeat-all-transient-local", "0")
 	pub := publish(t, n, robot, "--seconds", "3", "--wait", "1")
 	must(t, pub.Wait(patience))
 	must(t, rec.Stop(patience))

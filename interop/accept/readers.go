@@ -36,7 +36,7 @@ func checkReaders(b *bench) error {
 		return err
 	}
 	dir := filepath.Join(scratch, "bag")
-	rec, err := b.gobag.Record(n, dir, topics, "-d", "2", "-s", "sqlite3")
+	rec, err := b.gobag.Record(n, dir, topics, "-d", "2", "-s", "sqlite3", "--repeat-all-transient-local", "0")
 	if err != nil {
 		return err
 	}
