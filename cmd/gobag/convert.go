@@ -116,6 +116,7 @@ func runConvert(a *app, f *convertFlags) error {
 	if err := f.turn(a, &o); err != nil {
 		return err
 	}
+	f.compression.warn(a)
 	o.Logger = a.logger
 	var at atomic.Pointer[convert.Progress]
 	at.Store(&convert.Progress{})

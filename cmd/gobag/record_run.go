@@ -29,6 +29,7 @@ func runRecord(a *app, f *recordFlags) error {
 		return err
 	}
 	limitMemory(o, a.env)
+	f.compression.warn(a)
 
 	var rec *recorder.Recorder
 	stop := newStopper(a.ctx, func(sig os.Signal, n int) {
