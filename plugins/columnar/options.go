@@ -66,7 +66,7 @@ const (
 var presets = []preset{
 	{plugin.PresetResilient, helpResilient, settings{level: zstd.SpeedFastest, store: true}},
 	{plugin.PresetFast, helpFast, settings{level: zstd.SpeedFastest, store: true, syncEvery: 10 * time.Second, syncBytes: 256 << 20}},
-	{plugin.PresetSmall, "images, point clouds and other long values are compressed too; " + helpResilient, settings{level: zstd.SpeedDefault}},
+	{plugin.PresetSmall, "images, point clouds and other long values are compressed too; " + helpResilient, settings{level: zstd.SpeedFastest}},
 	{plugin.PresetNone, helpNone, settings{level: zstd.SpeedFastest, store: true, syncEvery: -1}},
 }
 

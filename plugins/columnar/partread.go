@@ -17,10 +17,11 @@ import (
 
 // partFile is a part whose footer was read. Its file is open only while pages are read.
 type partFile struct {
-	ref  *partRef
-	path string
-	f    *os.File
-	pq   *parquet.File
+	ref    *partRef
+	path   string
+	f      *os.File
+	pq     *parquet.File
+	shapes []byte // of every page group, if a column was rearranged
 }
 
 // ReadAt reads from the file, which must be open.
@@ -92,6 +93,11 @@ func (p *partFile) groups() ([]group, error) {
 	if err != nil || len(b) != 16*p.pq.Groups() {
 		return nil, errors.New("stamps of page groups are damaged")
 	}
+	if text := p.pq.Value(keyBlobs); text != "" {
+		if p.shapes, err = base64.StdEncoding.DecodeString(text); err != nil || len(p.shapes) != 9*p.pq.Groups() {
+			return nil, errors.New("what was rearranged is damaged")
+		}
+	}
 	var gs []group
 	for i := range p.pq.Groups() {
 		gs = append(gs, group{p, i, int64(le.Uint64(b[16*i:])), int64(le.Uint64(b[16*i+8:]))})
@@ -126,6 +132,7 @@ type decoder struct {
 	own     []parquet.Values
 	batches map[*shred.Program]*typedBatch
 	ends    []int
+	moved   []byte
 }
 
 type typedBatch struct {
@@ -255,6 +262,11 @@ func (d *decoder) typed(g *group, p *page) error {
 			}
 		}
 	}
+	if g.part.shapes != nil {
+		if err := d.undo(g, prog, b); err != nil {
+			return damaged(err)
+		}
+	}
 	n := pq.GroupRows(g.number)
 	for _, f := range d.own[colForm].I32 {
 		if f < 0 || f > 255 {
@@ -278,6 +290,24 @@ func (d *decoder) typed(g *group, p *page) error {
 			return damaged(err)
 		}
 		d.ends = append(d.ends, len(p.data))
+	}
+	return nil
+}
+
+// undo puts the bytes of a column back in order.
+func (d *decoder) undo(g *group, prog *shred.Program, b *shred.Batch) error {
+	k := blobColumnOf(prog)
+	if k == nil {
+		return errors.New("no column that could have been rearranged")
+	}
+	s := parseShape(g.part.shapes[9*g.number:])
+	v := &b.Cols[k.col]
+	if !s.fits(len(v.Data)) {
+		return fmt.Errorf("%d bytes cannot have been rearranged by %d", len(v.Data), s.step)
+	}
+	if s.kind != blobAsIs {
+		d.moved = s.undo(d.moved[:0], v.Data)
+		v.Data, d.moved = d.moved, v.Data
 	}
 	return nil
 }

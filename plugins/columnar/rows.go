@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gobag/gobag/msg"
@@ -161,6 +162,10 @@ type rows struct {
 	kept                 int64  // see sealer.flush
 	payload              int64
 
+	blob   *blobColumn    // that is rearranged; nil: none
+	shapes []byte         // of every page group: how
+	moved  parquet.Values // the rearranged column
+
 	file   *os.File // of the part, where pages go to it before the part is finished
 	pushed int64    // the system was asked to write it back up to here
 
@@ -195,6 +200,11 @@ func newRows(kind byte, prog *shred.Program, def int, comp *parquet.Compressor, 
 		}
 		n, counts = typedOwn, len(prog.Lists())
 		r.batch = prog.NewBatch()
+		if r.blob = blobColumnOf(prog); r.blob != nil && !store {
+			r.blob.rename(prog, fields)
+		} else {
+			r.blob = nil
+		}
 	case partMixed:
 		fields, n = mixedFields(), mixedOwn
 	default:
@@ -314,6 +324,9 @@ func (r *rows) flush() error {
 			v.I32 = append(v.I32, int32(f))
 		}
 	}
+	if r.blob != nil {
+		r.rearrange(&b)
+	}
 	if err := r.w.Append(&b); err != nil {
 		return fmt.Errorf("page group: %w", err)
 	}
@@ -327,6 +340,19 @@ func (r *rows) flush() error {
 	r.heads = r.heads[:0]
 	r.count, r.bytes = 0, 0
 	return nil
+}
+
+// rearrange puts the rearranged column in the place of the other.
+func (r *rows) rearrange(b *parquet.Batch) {
+	v := &r.batch.Cols[r.blob.col]
+	s := r.blob.shape(r.batch)
+	r.shapes = appendShape(r.shapes, s)
+	if s.kind == blobAsIs {
+		return
+	}
+	r.moved.Data, r.moved.Ends = s.apply(r.moved.Data[:0], v.Data), v.Ends
+	b.Cols = slices.Clone(b.Cols)
+	b.Cols[typedOwn+r.blob.col] = &r.moved
 }
 
 // system makes the system columns, and completes that of the patches.
@@ -360,7 +386,7 @@ func (r *rows) release() {
 	for i := range r.own {
 		r.own[i] = parquet.Values{}
 	}
-	r.heads = nil
+	r.heads, r.moved = nil, parquet.Values{}
 	if r.batch != nil {
 		clear(r.batch.Cols)
 		clear(r.batch.Counts)
@@ -373,12 +399,16 @@ const (
 	keyPart   = "gobag.part"   // its number
 	keyTopic  = "gobag.topic"  // name; not in mixed parts
 	keyType   = "gobag.type"   // the same
+	keyBlobs  = "gobag.blobs"  // base64: how the bytes of a column of every page group were rearranged; see blob.go
 	keyGroups = "gobag.groups" // base64: least and largest stamp of every page group, i64 little endian
 )
 
 // describe returns the key-value metadata of the part.
 func (r *rows) describe(number uint64, t *plugin.Topic) []parquet.KeyValue {
 	kv := []parquet.KeyValue{{Key: keyPart, Value: fmt.Sprint(number)}, {Key: keyGroups, Value: base64.StdEncoding.EncodeToString(r.groups)}}
+	if r.blob != nil {
+		kv = append(kv, parquet.KeyValue{Key: keyBlobs, Value: base64.StdEncoding.EncodeToString(r.shapes)})
+	}
 	if t != nil {
 		kv = append(kv, parquet.KeyValue{Key: keyTopic, Value: strings.ToValidUTF8(t.Name, "\ufffd")}, parquet.KeyValue{Key: keyType, Value: strings.ToValidUTF8(t.Type, "\ufffd")})
 	}
@@ -386,4 +416,7 @@ func (r *rows) describe(number uint64, t *plugin.Topic) []parquet.KeyValue {
 }
 
 // reset drops all rows, after they were written.
-func (r *rows) reset() { r.groups, r.total, r.payload, r.file, r.pushed = r.groups[:0], 0, 0, nil, 0 }
+func (r *rows) reset() {
+	r.shapes = r.shapes[:0]
+	r.groups, r.total, r.payload, r.file, r.pushed = r.groups[:0], 0, 0, nil, 0
+}

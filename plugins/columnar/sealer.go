@@ -266,7 +266,7 @@ func (s *sealer) flush(r *rows) error {
 	s.paged.Add(bytes)
 	s.encoded.Add(int64(r.w.Size() - before))
 	s.held += int64(r.w.Held() - held)
-	if r.file != nil {
+	if r.file != nil && s.w.set.syncEvery == 0 {
 		r.pushed = pushBack(r.file, r.pushed, int64(r.w.Size()))
 	}
 	if s.kept += max(0, bytes-r.kept); s.kept > maxPending {

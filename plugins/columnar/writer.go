@@ -209,7 +209,9 @@ func (w *writer) flush() error {
 	}
 	w.off += int64(len(k.b))
 	w.unsynced += int64(len(k.b))
-	w.pushed = pushBack(w.f, w.pushed, w.off)
+	if w.set.syncEvery == 0 { // else most of it is in parts before the disk is waited for
+		w.pushed = pushBack(w.f, w.pushed, w.off)
+	}
 	w.inFlight += len(k.b)
 	w.queue = append(w.queue, k)
 	select {

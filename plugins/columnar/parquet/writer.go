@@ -345,6 +345,10 @@ const trialValues = 4096
 // choose finds the encoding that makes a sample of v smallest.
 func (w *Writer) choose(c *column, v *Values) {
 	n := v.Len(c.leaf)
+	if c.leaf.Kind == Bytes && c.leaf.Fixed == 0 && len(v.Data)/n >= longValue { // there is not much to choose
+		c.enc, c.wide, c.expect, c.rest = deltaLength, false, math.Inf(1), 0
+		return
+	}
 	from := max(0, n/2-trialValues/2)
 	to := min(n, from+trialValues)
 	sample, ends := window(c.leaf, v, from, to, w.ends)
