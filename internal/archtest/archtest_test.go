@@ -31,7 +31,7 @@ var table = map[string]rule{
 	"plugins/mcap": {own: []string{"plugin", "internal/fsx"}, third: []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "github.com/foxglove/mcap/go/mcap"},
 		test: []string{"plugin/plugintest"}},
 	"plugins/columnar": {own: []string{"plugin", "internal/fsx", "msg", "msg/shred", "plugins/columnar/parquet"}, third: []string{"github.com/klauspost/compress"},
-		test: []string{"plugin/plugintest"}},
+		test: []string{"plugin/plugintest", "cdr"}},
 	"plugins/columnar/parquet": {third: []string{"github.com/klauspost/compress"}},
 	"plugins/all":              {own: []string{"plugins/..."}},
 	"bag": {own: []string{"plugin", "internal/fsx"}, third: []string{"go.yaml.in/yaml/v3", "github.com/klauspost/compress"},
