@@ -8,7 +8,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/internal/sqlview"
+	"github.com/gobag/gobag/ros/transcode"
 	"github.com/spf13/cobra"
 )
 
@@ -106,7 +108,9 @@ func runQuery(a *app, f *sqlFlags, words []string) error {
 	}
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
-	v, err := sqlview.Open(stop.ctx, bags, sqlview.Options{StorageID: f.storage, MsgPath: f.msgPath})
+	o := sqlview.Options{Reader: bag.ReaderOptions{StorageID: f.storage}, MsgPath: f.msgPath}
+	turning(a, transcode.FormatCDR, f.msgPath, true, &o.Reader) // bags of ROS 1
+	v, err := sqlview.Open(stop.ctx, bags, o)
 	if err != nil {
 		return err
 	}

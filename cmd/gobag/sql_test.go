@@ -41,6 +41,8 @@ func TestSQL(t *testing.T) {
 		{"two bags", []string{dir, dir, "--csv", "SELECT count(*) n FROM secret"}, 0, "n\n10\n", ""},
 		{"undecoded", []string{dir, "--csv", "SELECT _size, _type FROM odd"}, 0, "_size,_type\n5,odd_msgs/msg/Odd\n", "/odd (odd_msgs/msg/Odd) has no columns for its fields"},
 
+		{"ROS 1", []string{"../../rosbag1/testdata/bz2.bag", "--csv", `SELECT count(*) n, max("header.stamp") t, min("linear_acceleration.z") z FROM imu`}, 0, "n,t,z\n60,1700000000590000000,9.81\n", ""},
+
 		{"writes", []string{dir, "DELETE FROM topics"}, 1, "", "queries only read"},
 		{"no such column", []string{dir, "SELECT dada FROM chatter"}, 1, "", "no such column: dada"},
 		{"no bag", []string{dir + "x", "SELECT 1"}, 1, "", "does not exist"},

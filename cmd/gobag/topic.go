@@ -42,6 +42,7 @@ type topicFlags struct {
 	timeout secondsValue
 	count   int
 	once    bool
+	asIs    bool // payloads are looked at as they are
 
 	reliability, durability string
 }

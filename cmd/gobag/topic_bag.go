@@ -10,6 +10,7 @@ import (
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/ros/transcode"
 )
 
 // bagTopics are topics of a bag.
@@ -20,7 +21,11 @@ type bagTopics struct {
 }
 
 func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopics, error) {
-	r, err := openBag(a.ctx, path, bag.ReaderOptions{StorageID: f.storage})
+	o := bag.ReaderOptions{StorageID: f.storage}
+	if !f.asIs {
+		turning(a, transcode.FormatCDR, f.msgPath, true, &o) // a bag of ROS 1
+	}
+	r, err := openBag(a.ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,11 @@ func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopi
 			b.query.Topics = append(b.query.Topics, t.ID)
 			b.topics[t.ID] = &topicEntry{name: t.Name, typ: t.Type, describe: func(context.Context) (msg.Description, error) {
 				if t.SerializationFormat != "cdr" && t.SerializationFormat != "" {
-					return msg.Description{}, fmt.Errorf("its messages are serialized as %s, which cannot be decoded", t.SerializationFormat)
+					why := t.Refused
+					if why == "" {
+						why = "it cannot be decoded"
+					}
+					return msg.Description{}, fmt.Errorf("its messages are serialized as %s: %s", t.SerializationFormat, why)
 				}
 				return finder.Describe(t.Type, t.TypeHash, t.Definition.Encoding, t.Definition.Text)
 			}}

@@ -76,6 +76,7 @@ func runTopicEcho(a *app, f *echoFlags, words []string) error {
 	if err != nil {
 		return err
 	}
+	f.asIs = f.raw
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
 	src, err := openTopics(a, &f.topicFlags, words)

@@ -59,6 +59,7 @@ func runTopicRate(a *app, f *rateFlags, words []string, text func(*rateWindow) s
 	if err != nil {
 		return err
 	}
+	f.asIs = true
 	stop := newStopper(a.ctx, nil)
 	defer stop.Close()
 	src, err := openTopics(a, &f.topicFlags, words)

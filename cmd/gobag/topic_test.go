@@ -106,6 +106,9 @@ func TestTopicBag(t *testing.T) {
 		{"hz of none", "hz @ /a/_hidden", 0, "", "no message of topic '/a/_hidden'"},
 		{"bw", "bw @ /secret", 0, "640.00 B/s from 5 messages\n\tMessage size mean: 51.20 B min: 51.00 B max: 52.00 B\n", ""},
 		{"hz window 0", "hz @ /secret -w 0", 2, "", "--window 0"},
+		{"ROS 1", "echo ../../rosbag1/testdata/lz4.bag /chatter -n 2", 0, "data: hello 0\n---\ndata: hello 1\n---\n", ""},
+		{"ROS 1 raw", "echo ../../rosbag1/testdata/lz4.bag /chatter --once --raw", 0, "0700000068656c6c6f2030\n---\n", ""},
+		{"ROS 1 list", "list -t ../../rosbag1/testdata/lz4.bag", 0, "/camera [sensor_msgs/Image]\n/chatter [std_msgs/String]\n/imu [sensor_msgs/Imu]\n/map_name [std_msgs/String]\n", ""},
 		{"no verb", "", 2, "", "say what to do"},
 		{"unknown verb", "ecko", 2, "", `did you mean "echo"`},
 	}

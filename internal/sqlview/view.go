@@ -21,8 +21,8 @@ import (
 
 // Options configure Open. The zero value works.
 type Options struct {
-	StorageID string   // of all bags; "" = recognised
-	MsgPath   []string // directories of message definitions, before those of this machine
+	Reader  bag.ReaderOptions // of all bags; AllowMissing is set
+	MsgPath []string          // directories of message definitions, before those of this machine
 }
 
 // View is a set of bags as tables. Queries run one at a time.
@@ -61,8 +61,9 @@ func Open(ctx context.Context, paths []string, o Options) (*View, error) {
 }
 
 func (v *View) open(ctx context.Context, paths []string, o Options) error {
+	o.Reader.AllowMissing = true
 	for _, path := range paths {
-		r, err := bag.Open(ctx, path, bag.ReaderOptions{StorageID: o.StorageID, AllowMissing: true})
+		r, err := bag.Open(ctx, path, o.Reader)
 		if err != nil {
 			return err
 		}
@@ -136,6 +137,9 @@ func program(finder *msg.Finder, known map[string]compiled, topic *bag.TopicInfo
 	var c compiled
 	if topic.SerializationFormat != "cdr" && topic.SerializationFormat != "" {
 		c.err = fmt.Errorf("its messages are serialized as %s", topic.SerializationFormat)
+		if topic.Refused != "" {
+			c.err = fmt.Errorf("%w: %s", c.err, topic.Refused)
+		}
 	} else {
 		var d msg.Description
 		if d, c.err = finder.Describe(topic.Type, topic.TypeHash, topic.Definition.Encoding, topic.Definition.Text); c.err == nil {
