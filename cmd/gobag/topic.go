@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/msg"
+	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -119,6 +123,7 @@ type topicEntry struct {
 
 // topicSource hands over the messages of topics until its end, an error, or until handle wants no more.
 type topicSource interface {
+	topics() []string // their names
 	run(ctx context.Context, handle func(*topicMessage) (more bool, err error)) error
 	Close() error
 }
@@ -132,17 +137,31 @@ func isBag(words []string) bool {
 	return err == nil
 }
 
+// isBagPath tells whether there is a bag at path.
+func isBagPath(path string) bool {
+	if _, err := plugin.DetectDriver(path); err == nil {
+		return true
+	}
+	return exists(filepath.Join(path, bag.MetadataFile))
+}
+
 // openTopics opens what the words of a verb name: a bag and topics, or topics on the wire.
 func openTopics(a *app, f *topicFlags, words []string) (topicSource, error) {
 	if isBag(words) {
 		return openBagTopics(a, f, words[0], words[1:])
 	}
+	if exists(words[0]) && !strings.HasPrefix(words[0], "/") || len(words) == 1 && isBagPath(words[0]) {
+		return nil, usageError("%s is there on disk: name a topic behind the bag, or write a topic on the wire as /%s", words[0], strings.TrimPrefix(words[0], "/"))
+	}
+	var names []string
 	for _, w := range words {
-		if err := ros.ValidName(w); err != nil {
+		name := "/" + strings.TrimPrefix(w, "/")
+		if err := ros.ValidName(name); err != nil {
 			return nil, usageError("%w; to name a bag before it: there is no %q", err, w)
 		}
+		names = append(names, name)
 	}
-	return openWireTopics(a, f, words)
+	return openWireTopics(a, f, names)
 }
 
 // untilLimit counts messages and ends after n of them, if n is above 0.

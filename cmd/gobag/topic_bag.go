@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gobag/gobag/bag"
@@ -15,9 +16,10 @@ import (
 
 // bagTopics are topics of a bag.
 type bagTopics struct {
-	r      *bag.Reader
-	query  plugin.Query
-	topics map[plugin.TopicID]*topicEntry
+	r     *bag.Reader
+	query plugin.Query
+	names []string
+	byID  map[plugin.TopicID]*topicEntry
 }
 
 func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopics, error) {
@@ -29,10 +31,14 @@ func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopi
 	if err != nil {
 		return nil, err
 	}
-	b := &bagTopics{r: r, topics: map[plugin.TopicID]*topicEntry{}}
+	b := &bagTopics{r: r, byID: map[plugin.TopicID]*topicEntry{}}
 	finder := msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(f.msgPath)})
 	var there []string
 	for _, name := range names {
+		if !inBag(r, name) && inBag(r, "/"+name) { // as ros2 takes it
+			name = "/" + name
+		}
+		b.names = append(b.names, name)
 		found := false
 		for _, t := range r.Info().Topics {
 			if t.Name != name {
@@ -40,7 +46,7 @@ func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopi
 			}
 			found = true
 			b.query.Topics = append(b.query.Topics, t.ID)
-			b.topics[t.ID] = &topicEntry{name: t.Name, typ: t.Type, describe: func(context.Context) (msg.Description, error) {
+			b.byID[t.ID] = &topicEntry{name: t.Name, typ: t.Type, describe: func(context.Context) (msg.Description, error) {
 				if t.SerializationFormat != "cdr" && t.SerializationFormat != "" {
 					why := t.Refused
 					if why == "" {
@@ -62,6 +68,12 @@ func openBagTopics(a *app, f *topicFlags, path string, names []string) (*bagTopi
 	return b, nil
 }
 
+func inBag(r *bag.Reader, name string) bool {
+	return slices.ContainsFunc(r.Info().Topics, func(t bag.TopicInfo) bool { return t.Name == name })
+}
+
+func (b *bagTopics) topics() []string { return b.names }
+
 func (b *bagTopics) Close() error { return b.r.Close() }
 
 func (b *bagTopics) run(ctx context.Context, handle func(*topicMessage) (bool, error)) error {
@@ -77,7 +89,7 @@ func (b *bagTopics) run(ctx context.Context, handle func(*topicMessage) (bool, e
 		} else if err != nil {
 			return err
 		}
-		more, err := handle(&topicMessage{topic: b.topics[m.Topic], recv: m.RecvTime, sent: m.SendTime, seq: m.Seq, data: m.Data})
+		more, err := handle(&topicMessage{topic: b.byID[m.Topic], recv: m.RecvTime, sent: m.SendTime, seq: m.Seq, data: m.Data})
 		if err != nil || !more {
 			return err
 		}

@@ -67,11 +67,8 @@ func runTopicRate(a *app, f *rateFlags, words []string, text func(*rateWindow) s
 		return err
 	}
 	defer func() { _ = src.Close() }() // nothing is written
-	names := words
+	names := src.topics()
 	_, live := src.(*wireTopics)
-	if !live {
-		names = words[1:]
-	}
 	windows := map[string]*rateWindow{}
 	for _, name := range names {
 		windows[name] = &rateWindow{limit: f.window}

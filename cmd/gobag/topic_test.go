@@ -96,7 +96,10 @@ func TestTopicBag(t *testing.T) {
 		{"echo undefined", "echo @ /odd", 1, "", "--raw shows the bytes"},
 		{"echo no such field", "echo @ /secret --field pair[0].nam", 2, "", `no "nam", there is: id, name`},
 		{"echo no such topic", "echo @ /none", 1, "", "topic '/none' is not in the bag; there are: "},
-		{"echo nothing", "echo @", 2, "", "not a valid ROS name"},
+		{"echo without slash", "echo @ secret --once --csv", 0, "0.5,0.0,0,it 0,1,it 0\n", ""},
+		{"echo of a bag only", "echo @", 2, "", "is there on disk: name a topic behind the bag"},
+		{"echo of a file only", "echo topic_test.go", 2, "", "is there on disk"},
+		{"echo nothing", "echo @-x", 2, "", "not a valid ROS name"},
 		{"echo two topics", "echo @ /secret /chatter", 2, "", "one topic is needed"},
 		{"echo truncate", "echo @ /secret -l -1", 2, "", "--truncate-length -1"},
 
@@ -170,7 +173,7 @@ func TestTopicWire(t *testing.T) {
 	if r.code != 0 || r.out != "hi\n" {
 		t.Errorf("echo with a type: exit %d\n%s%s", r.code, r.out, r.errOut)
 	}
-	r = cli(nil, append([]string{"topic", "hz", "/chatter", "-n", "8"}, base...)...)
+	r = cli(nil, append([]string{"topic", "hz", "chatter", "-n", "8"}, base...)...)
 	if r.code != 0 || !strings.HasPrefix(r.out, "average rate: ") || !strings.HasSuffix(r.out, "window: 8\n") {
 		t.Errorf("hz: exit %d\n%s%s", r.code, r.out, r.errOut)
 	}

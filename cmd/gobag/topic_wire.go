@@ -13,8 +13,11 @@ import (
 	"github.com/gobag/gobag/ros/ros2"
 )
 
-// wireQueue is how many messages wait for being printed; what comes then is counted and left out.
-const wireQueue = 1000
+// What waits for being printed, in messages and in bytes; what comes then is counted and left out.
+const (
+	wireQueue      = 1000
+	wireQueueBytes = 64 << 20
+)
 
 // Waits on the wire.
 const (
@@ -32,12 +35,14 @@ type wireTopics struct {
 	finder  *msg.Finder
 
 	queue   chan wireSample
+	queued  atomic.Int64 // bytes that the samples in it cost
 	dropped atomic.Uint64
 }
 
 type wireSample struct {
 	topic *topicEntry
 	s     ros.Sample
+	cost  int64
 }
 
 func openWireTopics(a *app, f *topicFlags, names []string) (*wireTopics, error) {
@@ -53,6 +58,8 @@ func openWireTopics(a *app, f *topicFlags, names []string) (*wireTopics, error) 
 		finder: msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(f.msgPath)})}, nil
 }
 
+func (w *wireTopics) topics() []string { return w.names }
+
 func (w *wireTopics) Close() error { return w.node.Close() }
 
 func (w *wireTopics) run(ctx context.Context, handle func(*topicMessage) (bool, error)) error {
@@ -65,7 +72,7 @@ func (w *wireTopics) run(ctx context.Context, handle func(*topicMessage) (bool, 
 			_ = s.Close() // the node is closed behind it
 		}
 		for len(w.queue) > 0 {
-			(<-w.queue).release()
+			w.release(<-w.queue)
 		}
 		if n := w.dropped.Load(); n > 0 {
 			w.a.logger.Warn(fmt.Sprintf("%s came faster than they could be printed and were left out", plural(n, "message")))
@@ -108,7 +115,7 @@ func (w *wireTopics) run(ctx context.Context, handle func(*topicMessage) (bool, 
 					idle.Reset(w.timeout)
 				}
 				more, err := handle(&topicMessage{topic: s.topic, recv: s.s.RecvTime, sent: s.s.SourceTime, seq: s.s.Seq, data: s.s.Data})
-				s.release()
+				w.release(s)
 				if err != nil || !more {
 					return err
 				}
@@ -117,7 +124,24 @@ func (w *wireTopics) run(ctx context.Context, handle func(*topicMessage) (bool, 
 	}
 }
 
-func (s wireSample) release() { s.s.Release() }
+func (w *wireTopics) release(s wireSample) {
+	w.queued.Add(-s.cost)
+	s.s.Release()
+}
+
+// push is the handler of the subscriptions: it never blocks.
+func (w *wireTopics) push(topic *topicEntry, s ros.Sample) {
+	q := wireSample{topic, s, int64(max(s.Cost, len(s.Data)))}
+	if w.queued.Add(q.cost) <= wireQueueBytes || len(w.queue) == 0 {
+		select {
+		case w.queue <- q:
+			return
+		default:
+		}
+	}
+	w.dropped.Add(1)
+	w.release(q)
+}
 
 // subscribe takes the topics that are there now out of missing.
 func (w *wireTopics) subscribe(missing map[string]bool, subs *[]ros.Subscription) error {
@@ -136,14 +160,7 @@ func (w *wireTopics) subscribe(missing map[string]bool, subs *[]ros.Subscription
 			}
 			seen[p.Topic] = true
 			entry := &topicEntry{name: p.Topic.Name, typ: p.Topic.Type, describe: w.describer(p)}
-			s, err := w.node.Subscribe(p.Topic, w.qos, func(s ros.Sample) {
-				select {
-				case w.queue <- wireSample{entry, s}:
-				default:
-					w.dropped.Add(1)
-					s.Release()
-				}
-			})
+			s, err := w.node.Subscribe(p.Topic, w.qos, func(s ros.Sample) { w.push(entry, s) })
 			if err != nil {
 				return fmt.Errorf("subscribe %s: %w", p.Topic.Name, err)
 			}

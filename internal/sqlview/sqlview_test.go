@@ -384,7 +384,7 @@ func TestManyColumns(t *testing.T) {
 
 // TestLive asks while the bag is being written.
 func TestLive(t *testing.T) {
-	for _, storage := range []string{"sqlite3", "leveldb", "mcap"} {
+	for _, storage := range []string{"sqlite3", "leveldb", "mcap", "columnar"} {
 		t.Run(storage, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "live")
 			w, ids := openBag(t, dir, storage, []plugin.Topic{chatterTopic})
