@@ -8,7 +8,7 @@ LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-ros1 soak release clean
+.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar soak release clean
 
 all: build
 
@@ -65,6 +65,12 @@ accept-transport: deps peers build
 
 accept-ros1: deps peers build
 	$(GO) run ./interop/accept ros1
+
+accept-columnar: deps peers build
+	$(GO) run ./interop/accept columnar
+
+accept-verbs: deps peers build
+	$(GO) run ./interop/accept verbs
 
 soak: deps peers build
 	GOBAG_SOAK=$(SOAK) GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop

@@ -111,7 +111,12 @@ func infoNotes(info bag.Info, o infoOptions) string {
 			fmt.Fprintf(&b, "  %s: %s\n", printable(k), printable(info.CustomData[k]))
 		}
 	}
+	for _, s := range info.SimJumps {
+		fmt.Fprintf(&b, "\n/clock went back by %.3f s after %.1f s of recording: stamps do too.\n", float64(s.Before-s.After)/1e9, s.Monotonic.Seconds())
+	}
 	if o.verbose {
+		b.WriteString(overloads(info))
+		b.WriteString(flowText(info))
 		b.WriteString(verboseFiles(info))
 	}
 	if len(info.Warnings) > 0 {
@@ -150,6 +155,40 @@ func lostText(info bag.Info) string {
 		text += fmt.Sprintf("\n(%s: what they lost before the first and after the last message that came is unknown)", plural(uint64(unknown), "best-effort writer"))
 	}
 	return text + "\n"
+}
+
+// overloads tells when the queue was full.
+func overloads(info bag.Info) string {
+	if len(info.Overloads) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nOverload while recording:\n")
+	for _, o := range info.Overloads {
+		fmt.Fprintf(&b, "  %s\n", overloadText(o))
+	}
+	return b.String()
+}
+
+// flowText is how evenly messages came, as the recorder saw it.
+func flowText(info bag.Info) string {
+	t := table{header: []string{"  Topic", "rate", "jitter", "longest gap", "at"}, right: map[int]bool{1: true, 2: true, 3: true, 4: true}}
+	for _, x := range info.Topics {
+		if l := x.Ledger; l != nil && l.Gap > 0 {
+			rate, jitter := "-", "-"
+			if l.Rate > 0 {
+				rate = fmt.Sprintf("%.2f Hz", l.Rate)
+			}
+			if l.Jitter > 0 {
+				jitter = fmt.Sprintf("%.3f ms", float64(l.Jitter)/1e6)
+			}
+			t.add("  "+printable(x.Name), rate, jitter, fmt.Sprintf("%.3f s", float64(l.Gap)/1e9), fmt.Sprintf("%+.3f s", float64(l.GapAt-info.Start)/1e9))
+		}
+	}
+	if len(t.rows) == 0 {
+		return ""
+	}
+	return "\nAs it came:\n" + t.String()
 }
 
 func verboseFiles(info bag.Info) string {

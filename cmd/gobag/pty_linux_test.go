@@ -112,6 +112,24 @@ func TestRecordOnTerminal(t *testing.T) {
 	}
 }
 
+func TestRecordKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	domain := testDomain(t)
+	talk(t, domain)
+	p := launchOnTerminal(t, 200, "record", "-a", "-o", filepath.Join(t.TempDir(), "run"), "--domain-id", strconv.Itoa(domain), "--localhost", "--control-socket", "off")
+	p.await(" recorded | lost 0")
+	for _, say := range []string{"Pausing recording.", "Resuming recording."} {
+		p.press(" ")
+		p.await(say)
+	}
+	p.press("\x03")
+	if r := p.result(); r.code != 0 {
+		t.Errorf("exit %d\n%q", r.code, r.errOut)
+	}
+}
+
 func TestPlayKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")

@@ -54,6 +54,7 @@ func (n *Node) Client(s ros.Service) (ros.Client, error) {
 }
 
 func (c *serviceClient) open(s ros.Service, ids string) (err error) {
+	formOf := c.n.asks.forms()
 	for _, form := range []serviceForm{identityForm, headerForm} {
 		userData := func(hash string) []byte {
 			if form == headerForm {

@@ -58,6 +58,16 @@ func (n *Node) Serve(s ros.Service, handle func([]byte) []byte) (ros.Server, err
 	return v, nil
 }
 
+// forms returns what tells the form of a vendor's services.
+func (d *describer) forms() func(wire.VendorID) serviceForm {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.formOf != nil {
+		return d.formOf
+	}
+	return formOf
+}
+
 // serviceIDs is how the endpoints of a server or client of rmw_cyclonedds say that they belong together.
 func serviceIDs(key string, id [16]byte) string {
 	parts := make([]string, len(id))
@@ -68,6 +78,7 @@ func serviceIDs(key string, id [16]byte) string {
 }
 
 func (v *serviceServer) open(s ros.Service, ids string) (err error) {
+	formOf := v.n.asks.forms()
 	userData := func(hash string) []byte { return append([]byte(ids), endpointUserData(hash)...) }
 	for _, form := range []serviceForm{identityForm, headerForm} {
 		v.w[form], err = v.n.p.NewWriter(rtps.WriterConfig{Topic: v.reply, Type: MangleType(s.Type + "_Response"), QoS: serviceQoS,
@@ -122,13 +133,12 @@ func (v *serviceServer) answer(x rtps.Sample) {
 		return
 	}
 	v.awaitClient(x.Writer.Prefix())
-	now := time.Now
 	var err error
 	if form == headerForm {
 		out := append(make([]byte, 0, len(reply)+16), reply[:4]...)
-		_, err = v.w[form].Write(append(append(out, header...), reply[4:]...), now().UnixNano())
+		_, err = v.w[form].Write(append(append(out, header...), reply[4:]...), time.Now().UnixNano())
 	} else {
-		_, err = v.w[form].WriteRelated(reply, now().UnixNano(), rtps.SampleID{Writer: x.Related.Writer, Seq: x.Seq})
+		_, err = v.w[form].WriteRelated(reply, time.Now().UnixNano(), rtps.SampleID{Writer: x.Related.Writer, Seq: x.Seq})
 	}
 	if err != nil && !errors.Is(err, rtps.ErrClosed) {
 		v.n.log.Warn("a reply could not be sent", "topic", v.reply, "err", err)
