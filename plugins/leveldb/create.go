@@ -56,7 +56,7 @@ func create(ctx context.Context, dir string, o plugin.WriteOptions) (w *writer, 
 	}
 	w = &writer{dir: dir, set: set, mem: newMemtable(&set), nextFile: 1, definitions: map[plugin.Definition]uint32{},
 		tables: counts{}, format: encodeFormat(o.ROSDistro), metadata: o.Metadata,
-		tw: tableWriter{blockSize: set.block, snappy: set.snappy}}
+		tw: tableWriter{blockSize: set.block, snappy: set.snappy, unpushed: !set.syncTables}}
 	w.changed = sync.NewCond(&w.mu)
 	defer func() {
 		if err != nil {

@@ -37,7 +37,7 @@ const (
 )
 
 func newMemtable(s *settings) *memtable {
-	return &memtable{sorted: true, plain: s.snappy, table: tableWriter{blockSize: s.block}}
+	return &memtable{sorted: true, plain: s.snappy, table: tableWriter{blockSize: s.block, unpushed: !s.syncTables}}
 }
 
 // size is the memory in use.

@@ -29,6 +29,7 @@ const (
 type tableWriter struct {
 	blockSize int
 	snappy    bool
+	unpushed  bool // the system decides when it writes to the disk
 
 	f      *os.File
 	out    []byte // not yet written
@@ -211,7 +212,7 @@ func (t *tableWriter) flush() error {
 func (t *tableWriter) write(p []byte) error {
 	n, err := t.f.Write(p)
 	t.size += int64(n)
-	if err == nil && t.size-t.pushed >= tablePush {
+	if err == nil && !t.unpushed && t.size-t.pushed >= tablePush {
 		_ = fsx.StartWriteback(t.f, t.pushed, t.size-t.pushed) // only a hint
 		t.pushed = t.size
 	}
