@@ -22,6 +22,8 @@ type cursor struct {
 	plan   plan
 	scans  []*scan            // that have a message, the parts' order
 	now    *scan              // the one whose message is the row; nil at the end
+	src    *source            // of the row
+	st     *state             // of src; nil before a field is asked for
 	states map[*source]*state // kept for further scans of the same query
 }
 
@@ -55,7 +57,7 @@ func (c *cursor) Filter(idxNum int, idxStr string, vals []vtab.Value) error {
 	if used != c.plan.used {
 		clear(c.states)
 	}
-	c.now = nil
+	c.src, c.st = nil, nil
 	if c.plan.nothing || c.plan.start > c.plan.end {
 		return nil
 	}
@@ -131,8 +133,11 @@ func (c *cursor) choose() {
 	if c.now == nil {
 		return
 	}
-	if s := c.states[c.now.part.by[c.now.m.Topic]]; s != nil {
-		s.decoded = false
+	if src := c.now.part.by[c.now.m.Topic]; src != c.src {
+		c.src, c.st = src, c.states[src]
+	}
+	if c.st != nil {
+		c.st.decoded = false
 	}
 }
 
@@ -190,7 +195,7 @@ func (c *cursor) Column(col int) (vtab.Value, error) {
 		return nil, nil
 	}
 	m := &c.now.m
-	src := c.now.part.by[m.Topic]
+	src := c.src
 	switch col {
 	case colLogTime:
 		return m.RecvTime, nil
@@ -220,13 +225,14 @@ func (c *cursor) Column(col int) (vtab.Value, error) {
 	if f.leaf < 0 && f.list < 0 {
 		return nil, nil
 	}
-	s := c.states[src]
+	s := c.st
 	if s == nil {
 		s = newState(src, c.plan.used)
-		c.states[src] = s
 	} else if f.leaf >= 0 && !s.keep[f.leaf] || f.list >= 0 && !s.json {
 		s = newState(src, math.MaxUint64) // a column that SQLite had not told of
-		c.states[src] = s
+	}
+	if s != c.st {
+		c.states[src], c.st = s, s
 	}
 	if !s.decoded {
 		s.decode(c.t.v, src, m.Data)

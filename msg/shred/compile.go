@@ -19,7 +19,8 @@ type Program struct {
 	cols  []Column
 	lists []List
 	ops   [2][]op // for XCDR1 and XCDR2
-	root  node
+	full  node
+	root  node   // full without what is not kept
 	keep  []bool // by column: whether it is stored; nil all
 	keepL []bool // the same by list
 }
@@ -41,12 +42,13 @@ func CompileWith(d *msg.Description, o Options) (*Program, error) {
 		c.types[d.Referenced[i].Name] = &d.Referenced[i]
 	}
 	var err error
-	if c.p.root, err = c.structure(&d.Type, nil, -1, 0); err != nil {
+	if c.p.full, err = c.structure(&d.Type, nil, -1, 0); err != nil {
 		return nil, fmt.Errorf("compile %s: %w", d.Type.Name, err)
 	}
 	for v := range c.p.ops {
-		c.p.ops[v] = emitter{xcdr2: v == 1}.emit(nil, c.p.root.body)
+		c.p.ops[v] = emitter{xcdr2: v == 1}.emit(nil, c.p.full.body)
 	}
+	c.p.root = c.p.full
 	return c.p, nil
 }
 

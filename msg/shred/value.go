@@ -29,13 +29,13 @@ func (s Struct) Get(name string) (any, bool) {
 }
 
 // Value returns the next row of b as a value, which is a copy, and moves c behind it. io.EOF behind the last row. Of a
-// program made by Select, columns and lists that are not kept are nil.
+// program made by Select, fields without anything kept are left out.
 func (p *Program) Value(b *Batch, c *Cursor) (Struct, error) {
 	if c.row >= len(b.Forms) {
 		return nil, io.EOF
 	}
 	c.row++
-	v := valuer{p: p, b: b, c: c}
+	v := valuer{b: b, c: c}
 	return v.structure(&p.root), nil
 }
 
@@ -51,7 +51,6 @@ func (p *Program) Decode(payload []byte) (Struct, Reason, error) {
 }
 
 type valuer struct {
-	p *Program
 	b *Batch
 	c *Cursor
 }
@@ -75,17 +74,10 @@ func (v *valuer) value(n *node) any {
 	switch n.code {
 	case opStruct:
 		return v.structure(n)
-	case opNumbers, opList:
-		if v.p.keepL != nil && !v.p.keepL[n.list] {
-			return nil
-		}
-		if n.code == opNumbers {
-			return v.numbers(n, v.elements(n))
-		}
+	case opNumbers:
+		return v.numbers(n, v.elements(n))
+	case opList:
 		return v.list(n, v.elements(n))
-	}
-	if !v.p.stores(n.col) {
-		return nil
 	}
 	col, i := &v.b.Cols[n.col], v.next(n.col, 1)
 	switch n.kind {
