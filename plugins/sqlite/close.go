@@ -49,7 +49,7 @@ func (w *writer) writeState(c *conn) error {
 		if err != nil {
 			return err
 		}
-		if err := c.exec("UPDATE gobag_data SET data = ? WHERE id = ?", b, stateRow); err != nil {
+		if err := c.exec("UPDATE gobag_data SET data = ? WHERE id = ?", padState(b, w.e.stateSize()), stateRow); err != nil {
 			return err
 		}
 	}

@@ -97,10 +97,18 @@ func buildEmpty(path string, size int, o plugin.WriteOptions, pragmas []pragma) 
 	if err := applyPragmas(c, early); err != nil {
 		return err
 	}
+	state := 0
+	if ownPages(pragmas) {
+		n, _, err := c.queryInt("PRAGMA page_size")
+		if err != nil {
+			return err
+		}
+		state = int(n) - stateRoom
+	}
 	if err := c.exec("BEGIN"); err != nil {
 		return err
 	}
-	if err := createTables(c, o); err != nil {
+	if err := createTables(c, o, state); err != nil {
 		return err
 	}
 	if err := c.exec("COMMIT"); err != nil {

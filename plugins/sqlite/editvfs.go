@@ -72,7 +72,10 @@ type editFile struct {
 // editStore is a store as SQLite sees it.
 type editStore struct {
 	*store
-	err error // the last error of the system's, of which SQLite only knows that there was one
+	beginTx  *stmt
+	commitTx *stmt
+	buf      []byte // for a page of which SQLite wants a part
+	err      error  // the last error of the system's, of which SQLite only knows that there was one
 }
 
 var editStores struct {
@@ -106,7 +109,23 @@ func openEdit(s *store) (*conn, *editStore, error) {
 			return nil, nil, errors.Join(err, c.close())
 		}
 	}
+	if es.beginTx, err = c.prepare("BEGIN EXCLUSIVE"); err == nil {
+		es.commitTx, err = c.prepare("COMMIT")
+	}
+	if err != nil {
+		es.finalize()
+		return nil, nil, errors.Join(err, c.close())
+	}
 	return c, es, nil
+}
+
+// finalize frees the statements; it comes before the connection is closed.
+func (es *editStore) finalize() {
+	for _, s := range []*stmt{es.beginTx, es.commitTx} {
+		if s != nil {
+			s.finalize()
+		}
+	}
 }
 
 func (es *editStore) forget(id uint64) {
@@ -176,7 +195,10 @@ func editRead(_ *libc.TLS, file, to uintptr, n int32, off int64) int32 {
 	}
 	whole := b
 	if len(b) < es.pageSize {
-		whole = make([]byte, es.pageSize)
+		if es.buf == nil {
+			es.buf = make([]byte, es.pageSize)
+		}
+		whole = es.buf
 	}
 	if err := es.read(page, whole); err != nil {
 		es.err = err
@@ -221,18 +243,18 @@ func editSectorSize(*libc.TLS, uintptr) int32 { return journalSector }
 
 func editCharacteristics(*libc.TLS, uintptr) int32 { return 0 }
 
-// edit runs f, which changes tables on the connection, as one transaction of the store's.
-func (es *editStore) edit(c *conn, f func() error) error {
+// edit runs f, which changes tables on the connection of openEdit, as one transaction of the store's.
+func (es *editStore) edit(f func() error) error {
 	if err := es.flush(); err != nil { // SQLite takes its new pages behind the last
 		return err
 	}
 	binary.BigEndian.PutUint32(es.first[28:], es.next-1) // where it looks for how many there are
-	err := c.exec("BEGIN EXCLUSIVE")
+	err := es.beginTx.runBound()
 	if err == nil {
 		err = f()
 	}
 	if err == nil {
-		err = c.exec("COMMIT")
+		err = es.commitTx.runBound()
 	}
 	if err != nil && es.err != nil {
 		err = errors.Join(es.err, err)

@@ -23,6 +23,7 @@ type engine interface {
 	full() bool
 	bytes() (int64, error) // of the file if it were closed now
 	counter() (uint32, error)
+	stateSize() int // least size of the row of the state
 	// finish commits with what f changes, and leaves the database alone in its directory.
 	finish(f func(c *conn) error) error
 	// close frees everything. After a failure what was committed stays.
@@ -173,6 +174,8 @@ func (e *sqlEngine) counter() (uint32, error) {
 	_, err := e.file.ReadAt(b[:], 24)
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3]), err
 }
+
+func (e *sqlEngine) stateSize() int { return 0 }
 
 func (e *sqlEngine) finish(f func(c *conn) error) error {
 	if _, err := e.commit(); err != nil {

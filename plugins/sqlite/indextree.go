@@ -181,6 +181,8 @@ func (t *indexTree) divide(i int, n *indexNode, at int) error {
 			return err
 		}
 		delete(t.nodes, n.page)
+		r.ents = append(n.ents[:0], r.ents...) // its memory goes on
+		r.kids = append(n.kids[:0], r.kids...)
 	}
 	return nil
 }

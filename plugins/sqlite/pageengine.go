@@ -28,13 +28,15 @@ type pageEngine struct {
 	most     int64
 	finished bool
 
-	packs     []packRow
-	packBytes int
+	packs    []packRow
+	packData []byte // of packs, one behind the other
+	packed   bool   // there are packs in the table
+	packStmt *stmt
 }
 
 type packRow struct {
 	first int64
-	row   []byte
+	size  int
 }
 
 const (
@@ -92,6 +94,9 @@ func openPageEngine(path string, p preset, pragmas []pragma) (_ *pageEngine, err
 	}); err != nil {
 		return nil, err
 	}
+	if e.packStmt, err = e.c.prepare("INSERT INTO gobag_data(id, data) VALUES (?, ?)"); err != nil {
+		return nil, err
+	}
 	e.messages, e.stamps = newTableTree(e.st, roots["messages"]), newIndexTree(e.st, roots["timestamp_idx"])
 	return e, nil
 }
@@ -105,31 +110,39 @@ func (e *pageEngine) insert(id int64, m *plugin.Message) error {
 }
 
 func (e *pageEngine) insertPack(first int64, row []byte) error {
-	e.packs = append(e.packs, packRow{first, append([]byte(nil), row...)})
-	e.packBytes += len(row)
+	e.packs = append(e.packs, packRow{first, len(row)})
+	e.packData = append(e.packData, row...)
 	e.st.changed = true
-	if e.packBytes < packsBytes {
+	if len(e.packData) < packsBytes && e.packed {
 		return nil
 	}
-	return e.edit(func(*conn) error { return nil })
+	e.packed = true // the first one goes at once, see stateRoom
+	return e.es.edit(e.writePacks)
+}
+
+// writePacks gives the packs that are waiting to SQLite.
+func (e *pageEngine) writePacks() error {
+	data := e.packData
+	for _, p := range e.packs {
+		s := e.packStmt
+		s.keep = s.keep[:0]
+		if err := errors.Join(s.bindInt64(1, p.first), s.bindBlob(2, data[:p.size])); err != nil {
+			return err
+		}
+		if err := s.runBound(); err != nil {
+			return err
+		}
+		data = data[p.size:]
+	}
+	e.packs, e.packData = e.packs[:0], e.packData[:0]
+	return nil
 }
 
 // edit also writes the packs that are waiting.
 func (e *pageEngine) edit(f func(c *conn) error) error {
-	return e.es.edit(e.c, func() error {
-		if len(e.packs) > 0 {
-			s, err := e.c.prepare("INSERT INTO gobag_data(id, data) VALUES (?, ?)")
-			if err != nil {
-				return err
-			}
-			defer s.finalize()
-			for _, p := range e.packs {
-				if err := s.run(p.first, p.row); err != nil {
-					return err
-				}
-			}
-			clear(e.packs)
-			e.packs, e.packBytes = e.packs[:0], 0
+	return e.es.edit(func() error {
+		if err := e.writePacks(); err != nil {
+			return err
 		}
 		return f(e.c)
 	})
@@ -166,7 +179,7 @@ func (e *pageEngine) start(f func(c *conn) error, last bool) (*flight, error) {
 }
 
 func (e *pageEngine) bytes() (int64, error) {
-	n := e.st.bytes() + int64(e.packBytes)
+	n := e.st.bytes() + int64(len(e.packData))
 	if e.messages.page == 0 && len(e.messages.levels) > 0 {
 		n += int64(e.st.pageSize) // the leaf that grows
 	}
@@ -174,6 +187,8 @@ func (e *pageEngine) bytes() (int64, error) {
 }
 
 func (e *pageEngine) counter() (uint32, error) { return e.st.counter(), nil }
+
+func (e *pageEngine) stateSize() int { return e.st.pageSize - stateRoom }
 
 func (e *pageEngine) finish(f func(c *conn) error) error {
 	fl, err := e.start(f, true)
@@ -202,6 +217,10 @@ func (e *pageEngine) close() error {
 		}
 	}
 	if e.c != nil {
+		if e.packStmt != nil {
+			e.packStmt.finalize()
+		}
+		e.es.finalize()
 		errs = append(errs, e.c.close())
 		e.c = nil
 	}

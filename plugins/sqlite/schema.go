@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/gobag/gobag/plugin"
@@ -26,8 +27,9 @@ var (
 	}
 )
 
-// createTables fills an empty database: everything that is there before the first topic.
-func createTables(c *conn, o plugin.WriteOptions) error {
+// createTables fills an empty database: everything that is there before the first topic. The row of the state has at
+// least stateSize bytes.
+func createTables(c *conn, o plugin.WriteOptions, stateSize int) error {
 	version, tables := 4, tables4
 	switch o.Compat {
 	case "", plugin.CompatJazzy:
@@ -49,7 +51,7 @@ func createTables(c *conn, o plugin.WriteOptions) error {
 	if err := insertMetadata(c, o.Metadata); err != nil {
 		return err
 	}
-	return c.exec("INSERT INTO gobag_data(id, data) VALUES (?, ?)", stateRow, []byte(`{"format":1}`))
+	return c.exec("INSERT INTO gobag_data(id, data) VALUES (?, ?)", stateRow, padState([]byte(`{"format":1}`), stateSize))
 }
 
 func insertMetadata(c *conn, m plugin.Metadata) error {
@@ -57,6 +59,16 @@ func insertMetadata(c *conn, m plugin.Metadata) error {
 		return nil
 	}
 	return c.exec("INSERT INTO metadata(metadata_version, metadata) VALUES (?, ?)", m.Version, m.Text)
+}
+
+// stateRoom is what the row of the state leaves free on its page: less than any other row takes. So the table needs a
+// second page when the next row comes, near the beginning of the file, and the state stays on the first one, where a
+// file that was cut off still has it.
+const stateRoom = 200
+
+// padState makes the state longer; JSON may end with spaces.
+func padState(b []byte, size int) []byte {
+	return append(b, bytes.Repeat([]byte{' '}, max(0, size-len(b)))...)
 }
 
 // Rows of gobag_data: the state at stateRow, the row of topic t at −t, packs from 1 on.
