@@ -48,7 +48,7 @@ func recorderFirst(b *bench, n *lab.Net, peer lab.Vendor) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(scratch, "bag")
-	rec, err := b.gobag.Record(n, dir, robot)
+	rec, err := b.gobag.Record(n, dir, robot, defaultForm...)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +92,7 @@ func publisherFirst(b *bench, n *lab.Net) error {
 	if err := b.sleep(1500 * time.Millisecond); err != nil {
 		return err
 	}
-	rec, err := b.gobag.Record(n, dir, robot)
+	rec, err := b.gobag.Record(n, dir, robot, defaultForm...)
 	if err != nil {
 		return err
 	}
