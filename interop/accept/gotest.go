@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // testRun is what go test said of one package.
@@ -44,6 +45,30 @@ func goTest(b *bench, pkg, run string, args ...string) (*testRun, error) {
 		}
 	}
 	return r, nil
+}
+
+// tested is what goTest said of a package.
+type tested struct {
+	of  format
+	run *testRun
+	err error
+}
+
+// goTests runs goTest on several packages, two at the same time, and returns the results in their order.
+func goTests(b *bench, of []format, run string, args ...string) []tested {
+	results := make([]tested, len(of))
+	turns := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for i, f := range of {
+		wg.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			r, err := goTest(b, f.pkg, run, args...)
+			results[i] = tested{f, r, err}
+		})
+	}
+	wg.Wait()
+	return results
 }
 
 // parseTests reads test2json's events. failure is what was printed outside of tests.

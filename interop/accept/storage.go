@@ -60,15 +60,14 @@ func formats(b *bench) []string {
 
 // checkStorageConformance runs the conformance suite of every format with the race detector.
 func checkStorageConformance(b *bench) error {
-	for _, w := range b.judged {
-		r, err := goTest(b, w.pkg, "^(TestConformance|TestCrash|TestDamage)", "-race")
-		if err != nil {
-			b.figure(false, w.name, "every case passes with -race", "%s", firstLine(err.Error()))
+	for _, r := range goTests(b, b.judged, "^(TestConformance|TestCrash|TestDamage)", "-race") {
+		if r.err != nil {
+			b.figure(false, r.of.name, "every case passes with -race", "%s", firstLine(r.err.Error()))
 			continue
 		}
-		pass, fail, skip := r.count(2)
-		tests, failed, skipped := r.count(1)
-		b.figure(tests > 0 && pass >= 40 && fail+failed+skipped == 0, w.name+", conformance cases", "at least 40 run with -race, none fails",
+		pass, fail, skip := r.run.count(2)
+		tests, failed, skipped := r.run.count(1)
+		b.figure(tests > 0 && pass >= 40 && fail+failed+skipped == 0, r.of.name+", conformance cases", "at least 40 run with -race, none fails",
 			"%d cases pass in %d tests, %d fail, %d skipped", pass, tests, fail+failed, skip+skipped)
 	}
 	return nil
@@ -95,15 +94,14 @@ func checkStoragePowerCut(b *bench) error {
 
 // checkOddInputs runs the tests of odd inputs: of the formats and of what reads bags.
 func checkOddInputs(b *bench) error {
-	for _, w := range append(slices.Clone(b.judged), []format{{"bags", "./bag"}, {"the command", "./cmd/gobag"}}...) {
-		r, err := goTest(b, w.pkg, "Odd|Damage|Torn|Flip|Leftover|Truncat|Mutation|Hostile|Salvage|Fixture|ByCpp|TwoJournals")
-		if err != nil {
-			b.figure(false, w.name+", odd inputs", "tests are there and pass", "%s", firstLine(err.Error()))
+	for _, r := range goTests(b, append(slices.Clone(b.judged), []format{{"bags", "./bag"}, {"the command", "./cmd/gobag"}}...), "Odd|Damage|Torn|Flip|Leftover|Truncat|Mutation|Hostile|Salvage|Fixture|ByCpp|TwoJournals") {
+		if r.err != nil {
+			b.figure(false, r.of.name+", odd inputs", "tests are there and pass", "%s", firstLine(r.err.Error()))
 			continue
 		}
-		tests, failed, skipped := r.count(1)
-		cases, below, _ := r.count(2)
-		b.figure(tests > 0 && failed+below+skipped == 0, w.name+", odd inputs", "none fails, none is skipped", "%d tests with %d cases pass, %d fail, %d skipped",
+		tests, failed, skipped := r.run.count(1)
+		cases, below, _ := r.run.count(2)
+		b.figure(tests > 0 && failed+below+skipped == 0, r.of.name+", odd inputs", "none fails, none is skipped", "%d tests with %d cases pass, %d fail, %d skipped",
 			tests, cases, failed+below, skipped)
 	}
 	return nil
