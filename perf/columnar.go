@@ -267,7 +267,7 @@ func (m *messages) read(ctx context.Context, d plugin.Driver, path string) error
 // peer runs the C program on a file of the messages.
 func (m *messages) peer(ctx context.Context, path, peers string, c *ColumnarCell) error {
 	in := path + ".in"
-	defer os.Remove(in)
+	defer func() { _ = os.Remove(in) }() // goes with its directory otherwise
 	f, err := os.Create(in)
 	if err != nil {
 		return err

@@ -37,16 +37,6 @@ func (f *fields) varint() int64 {
 	return v
 }
 
-func (f *fields) u32() uint32 {
-	if len(f.b) < 4 {
-		f.fail()
-		return 0
-	}
-	v := le.Uint32(f.b)
-	f.b = f.b[4:]
-	return v
-}
-
 // text is a string with its length before it.
 func (f *fields) text() string {
 	n := f.uvarint()

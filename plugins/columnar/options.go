@@ -98,8 +98,8 @@ func (s *settings) configure(config map[string]any) error {
 	known := []string{"blobs", "level", "part_seconds", "part_size"}
 	for _, k := range slices.Sorted(maps.Keys(config)) {
 		v := config[k]
-		ok := false
-		want := ""
+		var ok bool
+		var want string
 		switch k {
 		case "blobs":
 			want = "store or small"

@@ -178,17 +178,6 @@ func (v *levels) cut(b []byte, n, depth int) ([]byte, error) {
 	return b, nil
 }
 
-// skipLevels returns what stands behind the levels of a page.
-func skipLevels(b []byte) ([]byte, error) {
-	for range 2 {
-		if len(b) < 4 || uint64(le.Uint32(b)) > uint64(len(b)-4) {
-			return nil, errShort
-		}
-		b = b[4+le.Uint32(b):]
-	}
-	return b, nil
-}
-
 // grown returns s with length n; its values are whatever was there.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {

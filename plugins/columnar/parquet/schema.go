@@ -117,14 +117,6 @@ func (l *layout) walk(fields []Field, prefix string, path []string, list, depth 
 	return nil
 }
 
-// level is the largest definition and repetition level of a leaf.
-func (l *layout) level(leaf int) int {
-	if i := l.leaves[leaf].List; i >= 0 {
-		return l.lists[i].Depth
-	}
-	return 0
-}
-
 // Physical types.
 const (
 	typeBoolean = 0
