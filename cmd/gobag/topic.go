@@ -46,7 +46,8 @@ type topicFlags struct {
 	timeout secondsValue
 	count   int
 	once    bool
-	asIs    bool // payloads are looked at as they are
+	asIs    bool   // payloads are looked at as they are
+	filter  string // of ros2: refused
 
 	reliability, durability string
 }
@@ -74,11 +75,17 @@ func (f *topicFlags) ignored(fs *pflag.FlagSet) {
 	fs.String("qos-profile", "", "")
 	fs.String("qos-history", "", "")
 	fs.Int("qos-depth", 0, "")
-	hide(fs, "no-daemon", "use-sim-time", "qos-profile", "qos-history", "qos-depth")
+	fs.String("qos-liveliness", "", "")
+	fs.Int("qos-liveliness-lease-duration-seconds", 0, "")
+	fs.StringVar(&f.filter, "filter", "", "")
+	hide(fs, "no-daemon", "use-sim-time", "qos-profile", "qos-history", "qos-depth", "qos-liveliness", "qos-liveliness-lease-duration-seconds", "filter")
 }
 
 // limit is the number of messages to stop after, 0 = none.
 func (f *topicFlags) limit() (int, error) {
+	if f.filter != "" {
+		return 0, usageError("--filter: Python expressions are not evaluated here; of a bag, gobag sql takes a WHERE")
+	}
 	if f.count < 0 {
 		return 0, usageError("--count %d: want a number of messages", f.count)
 	}

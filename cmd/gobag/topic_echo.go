@@ -25,6 +25,7 @@ type echoFlags struct {
 	noArr     bool
 	noStr     bool
 	withInfo  bool
+	clear     bool
 	lostNames [2]bool // flags of ros2: what was lost is always said
 }
 
@@ -55,6 +56,7 @@ built-in table of the common packages.`,
 	switchFlag(fs, &f.noStr, "no-str", "", "length of strings only")
 	switchFlag(fs, &f.raw, "raw", "", "the serialized bytes, in hexadecimal")
 	switchFlag(fs, &f.withInfo, "include-message-info", "i", "stamps and sequence number before each message")
+	switchFlag(fs, &f.clear, "clear", "", "on a terminal: clear it before each message")
 	listFlag(fs, &f.msgPath, "msg-path", "", "look for message definitions here first, `DIR...`", true)
 	fs.BoolVar(&f.lostNames[0], "lost-messages", false, "")
 	fs.BoolVar(&f.lostNames[1], "no-lost-messages", false, "")
@@ -120,6 +122,9 @@ type echoType struct {
 
 func (e *echo) message(m *topicMessage) error {
 	e.buf = e.buf[:0]
+	if e.f.clear && isTerminal(e.a.out) {
+		e.buf = append(e.buf, "\x1b[2J\x1b[H"...)
+	}
 	if e.f.raw {
 		e.buf = fmt.Appendf(e.buf, "%x\n---\n", m.data)
 		return e.flush()

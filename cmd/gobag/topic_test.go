@@ -97,6 +97,8 @@ func TestTopicBag(t *testing.T) {
 		{"echo no such field", "echo @ /secret --field pair[0].nam", 2, "", `no "nam", there is: id, name`},
 		{"echo no such topic", "echo @ /none", 1, "", "topic '/none' is not in the bag; there are: "},
 		{"echo without slash", "echo @ secret --once --csv", 0, "0.5,0.0,0,it 0,1,it 0\n", ""},
+		{"echo with flags of ros2", "echo @ /secret --once --csv --clear --no-daemon --qos-depth 5 --qos-liveliness automatic --no-lost-messages", 0, "0.5,0.0,0,it 0,1,it 0\n", ""},
+		{"echo filter", "echo @ /secret --filter m.x==1", 2, "", "gobag sql takes a WHERE"},
 		{"echo of a bag only", "echo @", 2, "", "is there on disk: name a topic behind the bag"},
 		{"echo of a file only", "echo topic_test.go", 2, "", "is there on disk"},
 		{"echo nothing", "echo @-x", 2, "", "not a valid ROS name"},
