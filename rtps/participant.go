@@ -75,6 +75,7 @@ func NewParticipant(cfg Config) (*Participant, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	systemClock := cfg.Now == nil
 	cfg = cfg.withDefaults()
 	p := &Participant{
 		cfg: cfg, log: cfg.Logger, began: time.Now(), pool: newPool(poolLimit), timers: newTimers(),
@@ -96,6 +97,9 @@ func NewParticipant(cfg Config) (*Participant, error) {
 			return nil, fmt.Errorf("new participant: %w", err)
 		}
 		p.link, p.pause = l, pause
+		if systemClock { // the kernel's stamps are of the same clock
+			l.stamped = p.receiveStamped
+		}
 	}
 	p.done, p.stop = context.WithCancel(context.Background())
 	p.lanes = p.link.lanes()
@@ -145,13 +149,19 @@ func (p *Participant) unlock() {
 }
 
 // receive takes a batch of datagrams from the link.
-func (p *Participant) receive(datagrams [][]byte) {
+func (p *Participant) receive(datagrams [][]byte) { p.receiveStamped(datagrams, nil) }
+
+// receiveStamped is receive with the times when the datagrams came, 0 where it is not known; stamps may be nil.
+func (p *Participant) receiveStamped(datagrams [][]byte, stamps []int64) {
 	p.lock()
 	defer p.unlock()
 	if p.closed {
 		return
 	}
-	for _, b := range datagrams {
+	for i, b := range datagrams {
+		if stamps != nil && stamps[i] != 0 {
+			p.wall = stamps[i]
+		}
 		p.datagrams.Add(1)
 		p.bytes.Add(uint64(len(b)))
 		if len(b) >= wire.HeaderSize {

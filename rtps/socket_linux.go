@@ -73,25 +73,36 @@ func (s *socket) drops() uint64 {
 	return uint64(mem[drops])
 }
 
-// receive hands batches of datagrams to f until the socket fails or is closed, and returns why: never nil.
-func (s *socket) receive(batch int, f func([][]byte)) error {
+// stampSpace is the control message that carries a stamp: a header and a timespec.
+const stampSpace = unix.SizeofCmsghdr + 16
+
+// receive hands batches of datagrams to f until the socket fails or is closed, and returns why: never nil. stamps are the
+// wall clock when the kernel got them, in nanoseconds since the Unix epoch, 0 where it does not say. With lulls reading
+// waits a moment where that saves wake-ups.
+func (s *socket) receive(batch int, lulled bool, f func(datagrams [][]byte, stamps []int64)) error {
 	hdrs := make([]mmsghdr, batch)
 	iovs := make([]unix.Iovec, batch)
 	bufs := make([][]byte, batch)
-	got := make([][]byte, 0, batch)
+	ctls := make([][stampSpace]byte, batch)
+	got, stamps := make([][]byte, 0, batch), make([]int64, 0, batch)
 	for i := range hdrs {
 		bufs[i] = make([]byte, maxDatagram)
 		iovs[i].Base = &bufs[i][0]
 		iovs[i].SetLen(maxDatagram)
 		hdrs[i].hdr.Iov = &iovs[i]
 		hdrs[i].hdr.SetIovlen(1)
+		hdrs[i].hdr.Control = &ctls[i][0]
+		hdrs[i].hdr.SetControllen(stampSpace)
 	}
+	_ = s.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) }) // without it: no stamps
 	var n uintptr
 	var errno syscall.Errno
 	read := func(fd uintptr) bool {
 		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(batch), unix.MSG_DONTWAIT, 0, 0)
 		return errno != unix.EAGAIN
 	}
+	var l lulls
+	began := time.Now()
 	for {
 		if err := s.raw.Read(read); err != nil {
 			return err
@@ -103,12 +114,32 @@ func (s *socket) receive(batch int, f func([][]byte)) error {
 		default:
 			return fmt.Errorf("recvmmsg: %w", errno)
 		}
-		got = got[:0]
+		got, stamps = got[:0], stamps[:0]
+		bytes := 0
 		for i := range int(n) {
+			bytes += int(hdrs[i].n)
 			got = append(got, bufs[i][:hdrs[i].n])
+			stamps = append(stamps, stampOf(&hdrs[i].hdr, &ctls[i]))
+			hdrs[i].hdr.SetControllen(stampSpace)
 		}
-		f(got)
+		f(got, stamps)
+		if !lulled {
+			continue
+		}
+		if d := l.after(int(n), bytes, time.Since(began)); d > 0 {
+			time.Sleep(d)
+		}
 	}
+}
+
+// stampOf reads the control message of a datagram.
+func stampOf(h *unix.Msghdr, ctl *[stampSpace]byte) int64 {
+	c := (*unix.Cmsghdr)(unsafe.Pointer(&ctl[0]))
+	if h.Controllen < stampSpace || c.Level != unix.SOL_SOCKET || c.Type != unix.SCM_TIMESTAMPNS {
+		return 0
+	}
+	t := (*[2]int64)(unsafe.Pointer(&ctl[unix.SizeofCmsghdr]))
+	return t[0]*1e9 + t[1]
 }
 
 // sender is the scratch memory of one sendBatch.

@@ -21,8 +21,8 @@ func (s *socket) recvBuffer() int    { return 0 }
 func (s *socket) drops() uint64      { return 0 }
 func (s *socket) segmentation() bool { return false }
 
-// receive hands datagrams to f until the socket fails or is closed, and returns why: never nil.
-func (s *socket) receive(_ int, f func([][]byte)) error {
+// receive hands datagrams to f, without stamps, until the socket fails or is closed, and returns why: never nil.
+func (s *socket) receive(_ int, _ bool, f func(datagrams [][]byte, stamps []int64)) error {
 	buf := make([]byte, maxDatagram)
 	one := make([][]byte, 1)
 	for {
@@ -34,7 +34,7 @@ func (s *socket) receive(_ int, f func([][]byte)) error {
 			return err
 		}
 		one[0] = buf[:n]
-		f(one)
+		f(one, nil)
 	}
 }
 

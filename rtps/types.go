@@ -50,7 +50,7 @@ const UnknownSeq = -1 << 32
 type Sample struct {
 	Data       []byte // serialized, with its 4-byte encapsulation header, as it came
 	SourceTime int64  // the writer's stamp, ns since the Unix epoch; RecvTime where it sent none
-	RecvTime   int64  // wall clock at reception, ns since the Unix epoch
+	RecvTime   int64  // wall clock when it came, by the kernel where that tells, ns since the Unix epoch
 	Writer     GUID
 	Seq        int64     // the writer's sequence number, ≥ 1
 	Cost       int       // bytes of memory the sample keeps in use, overhead included

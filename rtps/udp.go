@@ -51,6 +51,8 @@ type udpLink struct {
 	rounds   int        // of Announce
 	checked  time.Time  // interfaces
 
+	stamped func(datagrams [][]byte, stamps []int64) // receives instead of the function that Start gets; nil that one does
+
 	ifs   atomic.Pointer[[]netif]
 	peers atomic.Pointer[[]netip.AddrPort] // static peers, resolved
 
@@ -168,9 +170,14 @@ func (l *udpLink) multicastOn(i netif) bool {
 func (l *udpLink) Start(receive func([][]byte)) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
+	f := func(datagrams [][]byte, _ []int64) { receive(datagrams) }
+	if l.stamped != nil {
+		f = l.stamped
+	}
 	run := func(s *socket, batch int) {
 		l.wg.Go(func() {
-			if err := s.receive(batch, receive); !errors.Is(err, net.ErrClosed) {
+			lulled := s == l.data && s.recvBuffer() >= laneBelow // a small buffer cannot wait
+			if err := s.receive(batch, lulled, f); !errors.Is(err, net.ErrClosed) {
 				l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
 			}
 		})
