@@ -217,6 +217,19 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// held is the memory that the columns of b have.
+func held(b *Batch) int {
+	n := cap(b.scratch)
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		n += cap(v.U8) + 4*cap(v.I32) + 8*cap(v.I64) + 4*cap(v.F32) + 8*cap(v.F64) + cap(v.Data) + 4*cap(v.Ends)
+	}
+	for _, c := range b.Counts {
+		n += 4 * cap(c)
+	}
+	return n
+}
+
 // checkSelected: a program that stores some columns stores the same in them.
 func checkSelected(t *testing.T, r *rand.Rand, p *Program, b *Batch, payloads [][]byte) {
 	t.Helper()
@@ -318,6 +331,9 @@ func FuzzAppend(f *testing.F) {
 		err := p.Append(b, payload)
 		if err != nil && b.Rows() != 0 {
 			t.Fatal("refused, but there is a row")
+		}
+		if n := held(b); n > 64*len(payload)+512*(len(p.cols)+len(p.lists)) {
+			t.Fatalf("%d bytes of memory for a payload of %d", n, len(payload))
 		}
 		if err == nil {
 			got, err := p.Assemble(nil, b, p.NewCursor())
