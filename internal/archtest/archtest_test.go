@@ -68,7 +68,7 @@ var table = map[string]rule{
 	"interop/...":        {own: []string{everything}, third: []string{"golang.org/x/sys"}},
 	"examples/...":       {own: []string{everything}},
 
-	"ros/transcode": {own: []string{"msg", "cdr", "ros"}},
+	"ros/transcode": {own: []string{"msg", "cdr", "ros"}, test: []string{"ros/rostest"}},
 	"ros/ros1": {own: []string{"ros", "msg", "cdr"}, third: []string{"github.com/bluenviron/goroslib/v2/pkg"},
 		test: []string{"ros/nodetest"}},
 }

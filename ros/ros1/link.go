@@ -77,42 +77,67 @@ func (l *link) run(ctx context.Context) {
 
 // once connects and receives until the connection ends.
 func (l *link) once(ctx context.Context) error {
-	ts := l.ts
-	address, err := ts.n.publisherAddress(l.uri, ts.name)
-	if err != nil {
-		return err
-	}
-	d := net.Dialer{Timeout: dialTimeout}
-	c, err := d.DialContext(ctx, "tcp", address)
+	c, br, w, err := l.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
-		return err
-	}
-	if err := protocommon.HeaderEncode(c, &prototcp.HeaderSubscriber{Callerid: ts.n.name, Topic: ts.name, Type: "*", Md5sum: "*", TcpNodelay: 1}); err != nil {
-		return err
-	}
-	br := bufio.NewReaderSize(c, 64<<10)
-	h, err := readHeader(br)
-	if err != nil {
-		return err
-	}
-	if text := h["error"]; text != "" {
-		return l.refuse(fmt.Sprintf("the publisher refuses: %.200s", text))
-	}
-	w, err := l.meet(h)
-	if err != nil {
-		return err
-	}
 	defer w.open.Store(false)
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
 	return l.receive(br, w)
+}
+
+// connect asks the publisher for an address and shakes hands there. A few at a time: the servers of rospy take five
+// connections that wait, and drop further ones.
+func (l *link) connect(ctx context.Context) (c net.Conn, br *bufio.Reader, w *writer, err error) {
+	ts := l.ts
+	gate := ts.n.gate(l.uri)
+	select {
+	case gate <- struct{}{}:
+		defer func() { <-gate }()
+	case <-ctx.Done():
+		return nil, nil, nil, ctx.Err()
+	}
+	address, err := ts.n.publisherAddress(l.uri, ts.name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	if c, err = d.DialContext(ctx, "tcp", address); err != nil {
+		return nil, nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if br, w, err = l.greet(c); err != nil {
+		_ = c.Close() // err says why
+		return nil, nil, nil, err
+	}
+	return c, br, w, nil
+}
+
+// greet exchanges headers.
+func (l *link) greet(c net.Conn) (*bufio.Reader, *writer, error) {
+	ts := l.ts
+	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return nil, nil, err
+	}
+	if err := protocommon.HeaderEncode(c, &prototcp.HeaderSubscriber{Callerid: ts.n.name, Topic: ts.name, Type: "*", Md5sum: "*", TcpNodelay: 1}); err != nil {
+		return nil, nil, err
+	}
+	br := bufio.NewReaderSize(c, 64<<10)
+	h, err := readHeader(br)
+	if err != nil {
+		return nil, nil, err
+	}
+	if text := h["error"]; text != "" {
+		return nil, nil, l.refuse(fmt.Sprintf("the publisher refuses: %.200s", text))
+	}
+	w, err := l.meet(h)
+	return br, w, err
 }
 
 // readHeader reads a connection header.

@@ -21,6 +21,7 @@ import (
 
 const (
 	callTimeout  = 5 * time.Second // of a call to the master or a node
+	perNode      = 4               // calls to, and connections begun with, one node at a time
 	dialTimeout  = 5 * time.Second // of a connection, header included
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 5 * time.Second
@@ -52,6 +53,7 @@ type Node struct {
 	subs   map[string]*topicSub // by topic
 	pubs   map[string]*topicPub
 	defs   map[defKey]string
+	gates  map[string]chan struct{} // by address of a node
 }
 
 type defKey struct{ typ, md5 string }
@@ -76,12 +78,12 @@ func newNode(o Options) (_ *Node, err error) {
 		return nil, fmt.Errorf("master %q: %w", o.Master, err)
 	}
 	n := &Node{o: o, name: uniqueName(o.Name, time.Now().UnixNano()), host: o.Host, pools: newPools(), wake: make(chan struct{}, 1),
-		shutdown: make(chan struct{}), subs: map[string]*topicSub{}, pubs: map[string]*topicPub{}, defs: map[defKey]string{}}
+		shutdown: make(chan struct{}), subs: map[string]*topicSub{}, pubs: map[string]*topicPub{}, defs: map[defKey]string{}, gates: map[string]chan struct{}{}}
 	if ros.ValidName(n.name) != nil {
 		return nil, fmt.Errorf("node name %q: letters, digits and underscores expected", o.Name)
 	}
 	n.graph = newGraph(n)
-	n.http = &http.Client{Timeout: callTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second}}
+	n.http = &http.Client{Timeout: callTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 2, MaxConnsPerHost: perNode, IdleConnTimeout: 30 * time.Second}}
 	n.master = apimaster.NewClient(address, n.name, n.http)
 	if _, err := n.master.GetURI(); err != nil {
 		n.http.CloseIdleConnections()
@@ -175,6 +177,21 @@ func (n *Node) checkTopic(what string, t ros.Topic) error {
 		return fmt.Errorf("%s %s: %w", what, t.Name, err)
 	}
 	return nil
+}
+
+// gate lets a few connections to a node be made at a time.
+func (n *Node) gate(uri string) chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	g := n.gates[uri]
+	if g == nil {
+		if len(n.gates) >= maxDefs {
+			clear(n.gates)
+		}
+		g = make(chan struct{}, perNode)
+		n.gates[uri] = g
+	}
+	return g
 }
 
 // nudge makes the node look at the master soon.
