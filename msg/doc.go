@@ -9,6 +9,9 @@
 //	BuildText a type and a Source      ─► the concatenated text, as rosbag2 writes it
 //	Define    a type, a hash, a Source ─► Definition, trusted only if the hash agrees
 //
+// DescribeText and Finder.Describe go the other way, from the text of a bag to the Description that package msg/shred
+// decodes payloads with.
+//
 // Everything parsed is foreign: errors name file and line, sizes and counts are limited, nothing panics. Type names
 // come from the network; only names made of identifiers are looked up, so no name leads out of a package's directory.
 //

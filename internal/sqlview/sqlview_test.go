@@ -217,6 +217,12 @@ func TestValues(t *testing.T) {
 
 // TestPushdown compares what is pushed down with the same condition on an expression, which is not.
 func TestPushdown(t *testing.T) {
+	for _, storages := range [][2]string{{"sqlite3", "leveldb"}, {"mcap", "columnar"}} {
+		t.Run(strings.Join(storages[:], " and "), func(t *testing.T) { testPushdown(t, storages) })
+	}
+}
+
+func testPushdown(t *testing.T, storages [2]string) {
 	var one, two []message
 	for i := range 50 {
 		m := message{"/chatter", start + int64(i/3)*1000, text(fmt.Sprint(i))}
@@ -230,7 +236,7 @@ func TestPushdown(t *testing.T) {
 		}
 	}
 	topics := []plugin.Topic{chatterTopic, richTopic}
-	a, b := makeBag(t, "a", "sqlite3", topics, one), makeBag(t, "b", "leveldb", topics, two)
+	a, b := makeBag(t, "a", storages[0], topics, one), makeBag(t, "b", storages[1], topics, two)
 	v := open(t, a, b)
 	if n := ask(t, v, "SELECT count(*), count(DISTINCT _bag) FROM chatter")[0]; !reflect.DeepEqual(n, []any{int64(50), int64(2)}) {
 		t.Fatalf("%v rows", n)
