@@ -88,7 +88,7 @@ func (s *service) answer(request []byte) []byte {
 	}
 	reply := cdr.NewEncoder(nil, cdr.CDRLE)
 	s.handle(&fields{d, d.Left()}, reply)
-	if reply.Len() == 0 {
+	if len(reply.Bytes()) <= 4 { // nothing behind the encapsulation
 		reply.Uint8(0) // a structure has at least one member
 	}
 	return reply.Bytes()

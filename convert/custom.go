@@ -22,7 +22,7 @@ func (j *job) customData(own map[string]string, kept []*merged) map[string]strin
 			v := info.CustomData[k]
 			have, there := out[k]
 			switch {
-			case k == bag.KeyState || k == bag.KeyVersion: // the writer's own
+			case k == bag.KeyState || k == bag.KeyVersion || k == bag.KeyRepeats: // the writer's own
 			case k == bag.KeyLedger && info.Ledger != nil:
 			case !there:
 				out[k] = v
@@ -55,6 +55,16 @@ func addLedger(sum, l *bag.Ledger) *bag.Ledger {
 		s.Lost.Queue += t.Lost.Queue
 		s.Lost.Storage += t.Lost.Storage
 		s.UnknownWriters += t.UnknownWriters
+		s.Skipped += t.Skipped
+		s.Deleted += t.Deleted
+		if t.Gap > s.Gap {
+			s.Gap, s.GapAt = t.Gap, t.GapAt
+		}
+		if s.Rate == 0 {
+			s.Rate, s.Jitter = t.Rate, t.Jitter
+		} else if t.Rate > 0 { // of several bags there is no one rate
+			s.Rate, s.Jitter = 0, 0
+		}
 		sum.Topics[name] = s
 	}
 	return sum

@@ -18,6 +18,9 @@ type input struct {
 	it    plugin.Iterator
 	m     plugin.Message
 	done  bool
+
+	repeats map[plugin.TopicID]int // latched messages at the head of the bag that repeat what was before it, still to come
+	stamp   int64                  // of those
 }
 
 // openInputs opens all inputs and begins to read them.
@@ -37,8 +40,36 @@ func (j *job) openInputs(ctx context.Context) error {
 		if in.it, err = r.Messages(plugin.Query{Range: spec.Range}); err != nil {
 			return err
 		}
+		if len(j.o.Inputs) > 1 {
+			in.findRepeats(info)
+		}
 	}
 	return nil
+}
+
+// findRepeats notes the repeats in the bag's first file; those of further files are left out by the reader.
+func (in *input) findRepeats(info bag.Info) {
+	in.repeats = map[plugin.TopicID]int{}
+	for _, x := range info.Repeats {
+		if len(info.Files) == 0 || x.File != info.Files[0].Path {
+			continue
+		}
+		in.stamp = x.Stamp
+		for _, t := range info.Topics {
+			if n := x.Topics[t.Name]; n > 0 {
+				in.repeats[t.ID] = n
+			}
+		}
+	}
+}
+
+// isRepeat says whether the message at hand is marked as one that was recorded before the bag began.
+func (in *input) isRepeat() bool {
+	if in.m.RecvTime != in.stamp || in.repeats[in.m.Topic] == 0 {
+		return false
+	}
+	in.repeats[in.m.Topic]--
+	return true
 }
 
 func (in *input) close() error {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,8 @@ type job struct {
 	bytes   int64
 	total   uint64
 	told    time.Time
+
+	latched map[topicKey][]byte // the last payload of topics that an input repeats
 }
 
 // batch is messages that wait to be written, and their payloads.
@@ -115,7 +118,9 @@ func (j *job) copy(ctx context.Context) error {
 		}
 		j.read++
 		j.bytes += int64(len(first.m.Data))
-		j.batch.add(first.m, first.index)
+		if !j.repeated(first) {
+			j.batch.add(first.m, first.index)
+		}
 		if err := first.next(); err != nil {
 			return err
 		}
@@ -126,6 +131,42 @@ func (j *job) copy(ctx context.Context) error {
 		}
 	}
 	return j.flush(ctx)
+}
+
+// repeated says whether the message at hand of an input only repeats the last one of its topic in an earlier input: a bag that
+// was begun in the middle of things, a snapshot say, has the latched messages from before it at its head.
+func (j *job) repeated(in *input) bool {
+	if len(j.inputs) < 2 {
+		return false
+	}
+	if j.latched == nil {
+		j.latched = map[topicKey][]byte{}
+		for _, x := range j.inputs {
+			for _, t := range x.r.Info().Topics {
+				if x.repeats[t.ID] > 0 {
+					j.latched[topicKey{t.Name, t.Type}] = nil
+				}
+			}
+		}
+	}
+	if len(j.latched) == 0 {
+		return false
+	}
+	topics := in.r.Info().Topics
+	if int(in.m.Topic) > len(topics) {
+		return false
+	}
+	t := &topics[in.m.Topic-1]
+	key := topicKey{t.Name, t.Type}
+	last, follow := j.latched[key]
+	if !follow {
+		return false
+	}
+	if in.isRepeat() && last != nil && bytes.Equal(last, in.m.Data) {
+		return true
+	}
+	j.latched[key] = append(last[:0], in.m.Data...)
+	return false
 }
 
 // flush writes the batch to all outputs.
