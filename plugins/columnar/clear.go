@@ -42,8 +42,8 @@ func (s *sealer) clearLog() error {
 func (s *sealer) inParts(g *segment) []*topicRows {
 	var ts []*topicRows
 	for id, last := range g.last {
-		if t := s.topics[id-1]; t.t.sealed < last {
-			ts = append(ts, t)
+		if last > 0 && s.topics[id-1].t.sealed < last {
+			ts = append(ts, s.topics[id-1])
 		}
 	}
 	return ts
@@ -87,11 +87,11 @@ func (s *sealer) empty(g *segment) error {
 	for number := first; number <= now; number++ {
 		to := s.segmentOf(number)
 		for id, order := range last {
-			to.last[id] = max(to.last[id], order)
+			to.note(id, order)
 		}
 	}
 	for id := range last {
-		delete(g.last, id)
+		g.last[id] = 0
 	}
 	return nil
 }

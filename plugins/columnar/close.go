@@ -150,7 +150,6 @@ func (s *sealer) mix(ts []*topicRows) error {
 					return err
 				}
 				s.pending += int64(len(m.Data)) // as for all rows
-				s.columns.Add(int64(len(m.Data)))
 				if r.full() {
 					return s.flush(r)
 				}

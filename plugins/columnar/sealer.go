@@ -44,7 +44,15 @@ type topicRows struct {
 type segment struct {
 	number uint64
 	size   int64
-	last   map[plugin.TopicID]uint64
+	last   []uint64 // by topic's id; 0: no message
+}
+
+// note says that there is a message of a topic.
+func (g *segment) note(id plugin.TopicID, order uint64) {
+	for int(id) >= len(g.last) {
+		g.last = append(g.last, 0)
+	}
+	g.last[id] = max(g.last[id], order)
 }
 
 // estimate is the size of the storage if it was closed now, with payload bytes of the log to come.
@@ -98,7 +106,10 @@ func (s *sealer) block(k *block) error {
 	g.size += int64(len(k.b))
 	payload := int64(0)
 	err := records(k.b[frameHead:], func(kind byte, m *plugin.Message, _ int) error {
-		g.last[m.Topic] = max(g.last[m.Topic], m.Order)
+		if m.Topic == 0 || int(m.Topic) > len(s.topics) {
+			return errUnknownTopic
+		}
+		g.note(m.Topic, m.Order)
 		if kind == recordCarried {
 			return nil // it is here already
 		}
@@ -113,6 +124,7 @@ func (s *sealer) block(k *block) error {
 		}
 		return s.topicChanged()
 	})
+	s.columns.Store(s.pending)
 	s.w.mu.Lock()
 	s.w.inFlight -= len(k.b)
 	s.w.room.Broadcast()
@@ -137,7 +149,7 @@ func (s *sealer) segmentOf(number uint64) *segment {
 		next = s.segments[n-1].number + 1
 	}
 	for ; next <= number; next++ {
-		s.segments = append(s.segments, &segment{number: next, last: map[plugin.TopicID]uint64{}})
+		s.segments = append(s.segments, &segment{number: next})
 	}
 	return s.segments[len(s.segments)-1]
 }
@@ -160,9 +172,6 @@ func (s *sealer) topicChanged() error {
 }
 
 func (s *sealer) message(m *plugin.Message) error {
-	if m.Topic == 0 || int(m.Topic) > len(s.topics) {
-		return errUnknownTopic
-	}
 	t := s.topics[m.Topic-1]
 	if t.bytes == 0 && t.typed.empty() && t.raw.empty() {
 		t.since = time.Now()
@@ -174,7 +183,6 @@ func (s *sealer) message(m *plugin.Message) error {
 	t.last = m.Order
 	t.bytes += int64(len(m.Data))
 	s.pending += int64(len(m.Data))
-	s.columns.Add(int64(len(m.Data)))
 	if into.full() {
 		if err := s.flush(into); err != nil {
 			return err
@@ -261,7 +269,7 @@ func (s *sealer) flush(r *rows) error {
 		return err
 	}
 	s.pending -= bytes
-	s.columns.Add(-bytes)
+	s.columns.Store(s.pending)
 	s.pages.Add(int64(r.w.Size() - before))
 	s.paged.Add(bytes)
 	s.encoded.Add(int64(r.w.Size() - before))

@@ -15,14 +15,16 @@ const (
 
 // dict maps the values of a column to running numbers. Numbers are kept as their bits, strings in an arena.
 type dict struct {
-	table []uint32 // number + 1, by hash; a power of two long
-	words []uint64
-	data  []byte
-	ends  []uint32
-	small []uint32 // number + 1 of words below smallWords
-	next  []uint32 // by number: 1 + the number that followed last time; a guess
-	seen  []uint32 // by number: the page it was last seen in
-	page  uint32
+	table  []uint32 // number + 1, by hash; a power of two long
+	words  []uint64
+	data   []byte
+	ends   []uint32
+	small  []uint32 // number + 1 of words below smallWords
+	next   []uint32 // by number: 1 + the number that followed last time; a guess
+	beside []uint32 // by number in another column: 1 + the number that stood beside it last time; a guess
+	of     *dict    // that other column's
+	seen   []uint32 // by number: the page it was last seen in
+	page   uint32
 }
 
 const smallWords = 1024
@@ -33,6 +35,7 @@ func (d *dict) reset() {
 	clear(d.table)
 	clear(d.small)
 	d.words, d.data, d.ends, d.next = d.words[:0], d.data[:0], d.ends[:0], d.next[:0]
+	d.beside, d.of = d.beside[:0], nil
 }
 
 func hashWord(w uint64) uint64 { return bits.ReverseBytes64(w * 0x9e3779b97f4a7c15) }
@@ -181,6 +184,34 @@ func indexBytes(d *dict, idx []uint32, data []byte, ends []uint32) ([]uint32, bo
 			n, known = m, true
 		}
 		idx = append(idx, n)
+	}
+	return idx, true
+}
+
+// indexBeside is indexBytes for a column of texts that may go with those of another, as the region goes with the host:
+// what stood beside the other's text last time is tried first. There are as many values as numbers of the other.
+func indexBeside(d *dict, idx []uint32, data []byte, ends []uint32, other []uint32, of *dict) ([]uint32, bool) {
+	if d.of != of {
+		clear(d.beside)
+		d.of = of
+	}
+	if n := of.len(); len(d.beside) < n {
+		d.beside = append(d.beside, make([]uint32, n-len(d.beside))...)
+	}
+	start := uint32(0)
+	for i, end := range ends {
+		s := data[start:end]
+		start = end
+		o := other[i]
+		n := d.beside[o]
+		if n == 0 || !bytes.Equal(d.at(n-1), s) {
+			n = d.addBytes(s) + 1
+			if d.full() {
+				return idx, false
+			}
+			d.beside[o] = n
+		}
+		idx = append(idx, n-1)
 	}
 	return idx, true
 }

@@ -52,6 +52,8 @@ type Writer struct {
 	split       []byte // the byte streams at the end of body, if the page has any
 	width       int    // how many they are
 	idx, ends   []uint32
+	guide       *dict    // of the column of texts with the largest dictionary in the page group so far
+	guided      []uint32 // and its numbers
 	lens        []int32
 	head        thriftWriter
 }
@@ -167,6 +169,7 @@ func (w *Writer) Append(b *Batch) error {
 			return err
 		}
 	}
+	w.guide = nil
 	for i := range w.cols {
 		c := &w.cols[i]
 		var lv *levels
@@ -224,7 +227,7 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 		}
 		if e = c.enc; e == dictionary {
 			var ok bool
-			if w.idx, ok = c.dict.index(c.leaf, v, w.idx); !ok {
+			if w.idx, ok = w.index(c, v); !ok {
 				w.idx = w.idx[:0]
 				c.full = true
 				w.choose(c, v)
@@ -248,6 +251,10 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	if e == dictionary {
 		c.dictPages++
 		p.bounds = c.dict.bounds(c.leaf, w.idx)
+		if lv == nil && !repeated && c.leaf.physical() == typeBytes && (w.guide == nil || c.dict.len() > w.guide.len()) {
+			w.guide = &c.dict
+			w.idx, w.guided = w.guided, w.idx
+		}
 	} else {
 		p.bounds = boundsOf(c.leaf, v)
 	}
@@ -262,6 +269,14 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 		c.enc = undecided // the values have changed their nature
 	}
 	return nil
+}
+
+// index finds the dictionary numbers of a column.
+func (w *Writer) index(c *column, v *Values) ([]uint32, bool) {
+	if w.guide != nil && c.leaf.List < 0 && c.leaf.physical() == typeBytes && len(w.guided) == len(v.Ends) && w.guide != &c.dict {
+		return indexBeside(&c.dict, w.idx, v.Data, v.Ends, w.guided, w.guide)
+	}
+	return c.dict.index(c.leaf, v, w.idx)
 }
 
 // add counts a page in.
