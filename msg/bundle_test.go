@@ -109,3 +109,17 @@ func TestTextSource(t *testing.T) {
 		})
 	}
 }
+
+// FuzzDescribeText: definition texts come from bags.
+func FuzzDescribeText(f *testing.F) {
+	f.Add("a/msg/T", "ros2msg", "b/U u\n\n"+line80+"MSG: b/U\nint32 x\n")
+	f.Add("a/msg/T", "ros2idl", line80+"IDL: a/msg/T\nmodule a { module msg { struct T { long z; }; }; };\n")
+	f.Add("a/srv/S_Event", "unknown", line80+"SRV: a/srv/S\nint32 q\n---\nT t\n"+line80+"MSG: a/T\n"+line80+"IDL: a/msg/T\n")
+	f.Add("a/action/A_Goal", "ros2msg", line80+"ACTION: a/action/A\nint32 q\n---\n---\n")
+	f.Fuzz(func(t *testing.T, typ, encoding, text string) {
+		d, err := DescribeText(typ, encoding, text)
+		if err == nil && (d.Type.Name == "" || !validHash(d.Hash())) {
+			t.Errorf("%q: %+v", text, d)
+		}
+	})
+}

@@ -131,6 +131,9 @@ func ask(a *app, ctx context.Context, v *sqlview.View, query string, printer fun
 	}
 	rows, err := v.Query(ctx, query)
 	if err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
 		if strings.Contains(err.Error(), "not authorized") {
 			err = fmt.Errorf("%w: queries only read (SELECT, WITH, EXPLAIN, PRAGMA table_info)", err)
 		}
