@@ -381,23 +381,26 @@ func (w *Writer) choose(c *column, v *Values) {
 		if c.full || c.leaf.physical() < typeBytes && !few(c.leaf, &sample) {
 			continue
 		}
-		// How many values are new in the second half of the page says what the dictionary costs in pages to come.
+		// How many values are new in the second half says what the dictionary costs in pages to come.
+		k := min(n, 4*trialValues)
 		var d dict
-		first, ends := window(c.leaf, v, 0, n/2, w.ends)
+		first, ends := window(c.leaf, v, 0, k/2, w.ends)
 		w.ends = ends
-		_, ok := d.index(c.leaf, &first, w.idx[:0])
+		idx, ok := d.index(c.leaf, &first, w.idx[:0])
 		half := d.len()
-		idx, ok2 := d.index(c.leaf, v, w.idx[:0])
+		second, ends := window(c.leaf, v, k/2, k, w.ends)
+		w.ends = ends
+		idx, ok2 := d.index(c.leaf, &second, idx)
 		w.idx = idx[:0]
-		growth := 2 * (d.len() - half)
-		if !ok || !ok2 || 2*d.len() > n && n > 64 || growth > 64 && d.len()+4*growth > maxDictEntries {
+		growth := 2 * (d.len() - half) * (n / k)
+		if !ok || !ok2 || 2*d.len() > k && k > 64 || growth > 64 && d.len()+4*growth > maxDictEntries {
 			continue
 		}
 		share := min(1, 0.25+float64(growth)/float64(d.len()))
-		dictCost := float64(w.cost(d.appendPage(w.trial[:0], c.leaf))) * share / float64(n)
+		dictCost := float64(w.cost(d.appendPage(w.trial[:0], c.leaf))) * share / float64(k)
 		for _, wide := range []bool{false, true} {
 			w.trial = appendIndexes(w.trial[:0], idx, wide)
-			if cost := float64(w.cost(w.trial))/float64(n) + dictCost; cost < 0.98*best {
+			if cost := float64(w.cost(w.trial))/float64(k) + dictCost; cost < 0.98*best {
 				best, c.enc, c.wide = cost, e, wide
 			}
 		}
