@@ -3,12 +3,13 @@ GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 SOAK      ?= 5m
+FUZZ      ?= 30s
 BIN       := bin
 LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar soak release clean
+.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar fuzz soak release clean
 
 all: build
 
@@ -71,6 +72,12 @@ accept-columnar: deps peers build
 
 accept-verbs: deps peers build
 	$(GO) run ./interop/accept verbs
+
+# Every fuzz target for a while, from the corpus in testdata/fuzz; what it finds is put there by go test.
+fuzz:
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -run '^$$' -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ) $$p; done; done
 
 soak: deps peers build
 	GOBAG_SOAK=$(SOAK) GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop

@@ -36,7 +36,7 @@ type TopicLedger struct {
 	Lost           Lost   `json:"lost"`
 	UnknownWriters int    `json:"unknown_writers"` // best-effort writers whose losses before the first and after the last sample seen are unknown
 
-	// Skipped came and was not to be recorded: while paused, before the first /clock, or out of the ring of snapshot
+	// Skipped came and was not to be recorded: throttled, while paused, before the first /clock, or out of the ring of snapshot
 	// mode. Received is the sum of Recorded, Skipped, Lost.Queue and Lost.Storage.
 	Skipped uint64 `json:"skipped,omitempty"`
 	Deleted uint64 `json:"deleted,omitempty"` // of Recorded: deleted again with its file (MaxBagFiles, MaxTotalSize)

@@ -167,6 +167,8 @@ func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
 	r := d.r
 	t := &topic{name: info.Name, typ: typ, gate: &r.gate, queue: r.queue, queued: r.queue.Topic(info.Name),
 		publishers: map[ros.EndpointID]bool{}, otherTypes: map[string]bool{}}
+	rates, _ := throttles(r.o.Throttle) // New has checked them
+	t.throttle = newThrottle(rates[info.Name])
 	t.desc = plugin.Topic{Name: info.Name, Type: typ, SerializationFormat: r.o.Format}
 	t.addPublishers(info.Publishers, d.encodeQoS)
 	t.dirty.Store(true)

@@ -88,14 +88,15 @@ type Options struct {
 	Triggers     []Trigger
 
 	// Limits.
-	MaxCacheDuration time.Duration  // longest time between the oldest and the newest message in memory; in snapshot mode what a snapshot begins with at most. 0 = any
-	Watchdog         time.Duration  // messages come but nothing reaches the storage for so long: an error, once, and at the end ErrStalled; 0 = 30 s, negative = never
-	MaxCacheSize     int64          // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
-	Priority         map[string]int // topics with a higher number are dropped later when the queue is full; default 0
-	Duration         time.Duration  // stop after this time; 0 = never
-	MaxMessages      uint64         // stop when this many are recorded, exactly; 0 = never
-	MinFreeSpace     int64          // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
-	StopTimeout      time.Duration  // give up waiting for the storage at the end when it made no progress for so long; 0 = 30 s
+	MaxCacheDuration time.Duration      // longest time between the oldest and the newest message in memory; in snapshot mode what a snapshot begins with at most. 0 = any
+	Watchdog         time.Duration      // messages come but nothing reaches the storage for so long: an error, once, and at the end ErrStalled; 0 = 30 s, negative = never
+	MaxCacheSize     int64              // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
+	Priority         map[string]int     // topics with a higher number are dropped later when the queue is full; default 0
+	Throttle         map[string]float64 // topics of which at most so many messages a second are recorded; the others are counted as skipped
+	Duration         time.Duration      // stop after this time; 0 = never
+	MaxMessages      uint64             // stop when this many are recorded, exactly; 0 = never
+	MinFreeSpace     int64              // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
+	StopTimeout      time.Duration      // give up waiting for the storage at the end when it made no progress for so long; 0 = 30 s
 
 	Now     func() int64 // wall clock, ns since the Unix epoch, watched for steps; nil = the system's
 	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
@@ -226,6 +227,9 @@ func (o Options) Validate() error {
 		if n <= 0 {
 			bad("topic %s: %d messages to repeat; it must be more than 0", topic, n)
 		}
+	}
+	if _, err := throttles(o.Throttle); err != nil {
+		errs = append(errs, err)
 	}
 	for _, t := range o.StaticTopics {
 		errs = append(errs, ros.ValidName(t.Name), ros.ValidType(t.Type))

@@ -30,6 +30,7 @@ type topic struct {
 	gate      *gate
 
 	received atomic.Uint64 // by the handler
+	throttle throttle      // of the handler
 	sources  sources
 
 	// Counted by the writer goroutine.
@@ -37,7 +38,7 @@ type topic struct {
 	bytes    atomic.Uint64 // payload bytes recorded
 	refused  atomic.Uint64 // lost at the storage
 	surplus  atomic.Uint64 // came after the last message that was asked for: neither recorded nor lost
-	skipped  atomic.Uint64 // not to be recorded: see gate, and what left the ring of snapshot mode
+	skipped  atomic.Uint64 // not to be recorded: see throttle (counted by the handler), gate, and what left the ring of snapshot mode
 	deleted  atomic.Uint64 // recorded and deleted again with their file
 	flow     flow
 	id       plugin.TopicID
@@ -69,6 +70,11 @@ type topic struct {
 // handle puts a sample into the queue. It runs on the receive goroutine: it allocates nothing and never waits.
 func (t *topic) handle(s ros.Sample) {
 	t.received.Add(1)
+	if !t.throttle.pass(s.RecvTime) {
+		t.skipped.Add(1)
+		s.Release()
+		return
+	}
 	cost := s.Cost
 	if cost <= 0 {
 		cost = len(s.Data) + entryOverhead

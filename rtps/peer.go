@@ -89,6 +89,9 @@ func (p *Participant) locate(q *peer) {
 	}
 }
 
+// reasonSecured is why nothing comes from a participant that keeps to itself.
+const reasonSecured = "it uses DDS Security, which is not spoken here"
+
 // describe lists what else was announced: " (shared memory port 7413)".
 func describe(locs []wire.Locator) string {
 	if len(locs) == 0 {
@@ -105,7 +108,12 @@ func describe(locs []wire.Locator) string {
 }
 
 func (q *peer) public() Peer {
-	out := Peer{Prefix: q.prefix, Vendor: q.vendor, Name: q.data.Name, UserData: string(q.data.UserData), Reachable: q.reason == "", Reason: q.reason}
+	out := Peer{Prefix: q.prefix, Vendor: q.vendor, Name: q.data.Name, UserData: string(q.data.UserData), Reachable: q.reason == "", Reason: q.reason,
+		Secured: q.data.Secured}
+	// It may admit those without an identity: then it tells us of its endpoints.
+	if q.data.Secured && q.reason == "" && len(q.writers)+len(q.readers) == 0 {
+		out.Reachable, out.Reason = false, reasonSecured
+	}
 	for _, l := range q.data.DefaultUnicast {
 		out.Locators = append(out.Locators, l.String())
 	}

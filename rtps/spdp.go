@@ -117,6 +117,10 @@ func (p *Participant) addPeer(data wire.ParticipantData, digest uint64, cost int
 	p.peers[q.prefix] = q
 	p.dirty = true
 	p.log.Debug("participant found", "peer", q.prefix, "vendor", q.vendor, "name", data.Name, "at", q.meta)
+	if data.Secured {
+		p.log.Warn("participant uses DDS Security, which is not spoken here: nothing comes from it unless it admits participants without",
+			"peer", q.prefix, "vendor", q.vendor, "name", data.Name)
+	}
 	if q.reason != "" {
 		p.log.Warn("participant cannot be reached", "peer", q.prefix, "vendor", q.vendor, "reason", q.reason)
 	}

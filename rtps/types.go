@@ -20,6 +20,7 @@ type Peer struct {
 	Locators       []string // "udp/192.0.2.2:7411", …; what it announced for user data
 	Reachable      bool     // we have an address to talk to
 	Reason         string   // why not: "no UDP unicast locator"
+	Secured        bool     // it has an identity of DDS Security; reachable only if it admits those without
 }
 
 // Endpoint is a user reader or writer, remote or ours.

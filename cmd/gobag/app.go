@@ -50,7 +50,7 @@ of the traffic was kept. Verbs and flags are those of "ros2 bag"; ROS need not b
 	}
 	root.SetFlagErrorFunc(flagError)
 	setTemplates(root)
-	root.AddCommand(newRecord(a), newPlay(a), newInfo(a), newConvert(a), newFilter(a), newMerge(a), newCut(a), newCheck(a), newBurst(a), newCtl(a), newConfig(a), newOffload(a), newReindex(a), newRepair(a), newList(a), newTopic(a), newSQL(a), newDemo(a), newPerf(a), newVersion(a))
+	root.AddCommand(newRecord(a), newPlay(a), newInfo(a), newConvert(a), newFilter(a), newMerge(a), newCut(a), newCheck(a), newBurst(a), newCtl(a), newConfig(a), newOffload(a), newReindex(a), newRepair(a), newList(a), newTopic(a), newSQL(a), newDoctor(a), newDemo(a), newPerf(a), newVersion(a))
 	addConfig(root)
 	return root
 }

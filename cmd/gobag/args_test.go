@@ -123,6 +123,14 @@ func TestPairs(t *testing.T) {
 			t.Errorf("priority %q accepted", w)
 		}
 	}
+	if m, err := parseThrottles([]string{"/imu=10", "cam=0.5"}); err != nil || m["/imu"] != 10 || m["cam"] != 0.5 {
+		t.Errorf("%v, %v", m, err)
+	}
+	for _, w := range []string{"/imu", "/imu=", "/imu=x", "=1", "/imu=0", "/imu=-1", "/imu=NaN", "/imu=1e9"} {
+		if _, err := parseThrottles([]string{w}); err == nil {
+			t.Errorf("throttle %q accepted", w)
+		}
+	}
 }
 
 func TestConsole(t *testing.T) {

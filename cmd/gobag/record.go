@@ -26,7 +26,7 @@ type recordFlags struct {
 	maxBagDuration, syncInterval, duration secondsValue
 	maxMessages                            uint64
 	compat                                 string
-	customData, priority                   []string
+	customData, priority, throttle         []string
 	compression                            compressionFlags
 
 	maxBagFiles            int
@@ -138,6 +138,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	listFlag(fs, &f.customData, "custom-data", "", "`KEY=VALUE...` to store in the bag's metadata", false)
 
 	fs.Var(&f.maxCacheSize, "max-cache-size", "memory for messages not yet written (default the smaller of 100 MiB and 5 % of RAM)")
+	listFlag(fs, &f.throttle, "throttle", "", "`TOPIC=HZ...`: record at most HZ messages a second of a topic; the rest is counted as skipped", false)
 	listFlag(fs, &f.priority, "priority", "", "`TOPIC=N...`: topics with a higher N are dropped later when the queue is full", false)
 	fs.Var(&f.maxCacheDuration, "max-cache-duration", "longest time between the oldest and the newest message in that memory (default any)")
 	switchFlag(fs, &f.snapshotMode, "snapshot-mode", "", "keep the last messages in memory and write them when asked to")

@@ -83,6 +83,9 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if o.Priority, err = parsePriorities(f.priority); err != nil {
 		return o, err
 	}
+	if o.Throttle, err = parseThrottles(f.throttle); err != nil {
+		return o, err
+	}
 	if o.Config, err = readYAML(f.configFile); err != nil {
 		return o, fmt.Errorf("--storage-config-file: %w", err)
 	}

@@ -118,7 +118,7 @@ func ledgerTable(topics []recorder.TopicSnapshot) string {
 	}
 	text := t.String()
 	if sum.Skipped > 0 {
-		text += fmt.Sprintf("%s came and were not to be recorded (paused, before /clock, or out of memory's ring before anybody asked for a snapshot).\n", plural(sum.Skipped, "message"))
+		text += fmt.Sprintf("%s came and were not to be recorded (throttled, paused, before /clock, or out of memory's ring before anybody asked for a snapshot).\n", plural(sum.Skipped, "message"))
 	}
 	if sum.Deleted > 0 {
 		text += fmt.Sprintf("%s were deleted again with the oldest files.\n", plural(sum.Deleted, "message"))

@@ -93,6 +93,23 @@ func parsePairs(words []string) map[string]string {
 	return m
 }
 
+// parseThrottles reads TOPIC=HZ words.
+func parseThrottles(words []string) (map[string]float64, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	m := make(map[string]float64, len(words))
+	for _, w := range words {
+		topic, n, ok := strings.Cut(w, "=")
+		hz, err := strconv.ParseFloat(n, 64)
+		if !ok || err != nil || topic == "" || !(hz > 0) || hz > 1e6 {
+			return nil, usageError("--throttle %q: want TOPIC=HZ, HZ above 0 and at most 1000000", w)
+		}
+		m[topic] = hz
+	}
+	return m, nil
+}
+
 // parsePriorities reads TOPIC=N words.
 func parsePriorities(words []string) (map[string]int, error) {
 	if len(words) == 0 {

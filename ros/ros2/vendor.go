@@ -19,7 +19,7 @@ func reason(p rtps.Peer) string {
 	if r == "" {
 		r = "no address"
 	}
-	if p.Vendor == wire.VendorFast {
+	if p.Vendor == wire.VendorFast && !p.Secured {
 		r += "; with Fast DDS this comes of FASTDDS_BUILTIN_TRANSPORTS=SHM or LARGE_DATA, use DEFAULT or UDPv4 there"
 	}
 	return r

@@ -29,6 +29,7 @@ type ParticipantData struct {
 	UserData  []byte
 
 	ExpectsInlineQoS bool
+	Secured          bool   // it has an identity of DDS Security (1.1 §7.4.1.3)
 	RecvBuffer       uint32 // bytes of the socket's receive buffer, 0 unknown; Cyclone DDS says it
 }
 
@@ -81,6 +82,8 @@ func (d *ParticipantData) parse(payload []byte, inline *InlineQoS) error {
 			d.UserData = l.octets()
 		case pidExpectsInlineQoS:
 			d.ExpectsInlineQoS = l.v.Bool()
+		case pidIdentityToken, pidPermissionsToken, pidParticipantSecurity:
+			d.Secured = true
 		case pidCycloneRecvBuffer:
 			if sender == VendorCyclone {
 				d.RecvBuffer = l.v.Uint32()

@@ -7,7 +7,7 @@ import (
 	"github.com/gobag/gobag/cdr"
 )
 
-// Parameters of discovery data that are read or written (RTPS 2.5 §9.6.3, XTypes 1.3 §7.6.3, Cyclone DDS).
+// Parameters of discovery data that are read or written (RTPS 2.5 §9.6.3, XTypes 1.3 §7.6.3, DDS Security 1.1, Cyclone DDS).
 const (
 	pidParticipantLease  = 0x0002
 	pidTopicName         = 0x0005
@@ -41,6 +41,11 @@ const (
 	pidEndpointGUID      = 0x005a
 	pidEntityName        = 0x0062
 	pidRepresentation    = 0x0073
+	// DDS Security 1.1 §7.4.1.3: what a participant says that is secured.
+	pidIdentityToken       = 0x1001
+	pidPermissionsToken    = 0x1002
+	pidParticipantSecurity = 0x1005
+
 	pidCycloneRecvBuffer = 0x8019 // of Cyclone DDS: size of its receive buffer
 )
 
