@@ -29,7 +29,7 @@ func NewSource(o Options) Source {
 func Overlay(sources ...Source) Source {
 	sources = slices.Clone(sources)
 	return func(name string) ([]byte, error) {
-		var err error = fs.ErrNotExist
+		err := fs.ErrNotExist
 		for _, s := range sources {
 			data, e := s(name)
 			if e == nil {

@@ -125,8 +125,9 @@ func unpackBlock(dst, b []byte, history int, most int64) ([]byte, error) {
 	for len(b) > 0 {
 		token := b[0]
 		b = b[1:]
-		literals, ok := int(token>>4), true
+		literals := int(token >> 4)
 		if literals == 15 {
+			var ok bool
 			if literals, ok = count(15); !ok {
 				return dst, errLZ4
 			}
@@ -145,6 +146,7 @@ func unpackBlock(dst, b []byte, history int, most int64) ([]byte, error) {
 		b = b[2:]
 		n := int(token & 15)
 		if n == 15 {
+			var ok bool
 			if n, ok = count(15); !ok {
 				return dst, errLZ4
 			}

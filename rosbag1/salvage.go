@@ -16,7 +16,7 @@ func (Driver) Salvage(ctx context.Context, path string, w plugin.Writer) (plugin
 	if err != nil {
 		return rep, fmt.Errorf("salvage storage %s: %w", path, err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // it was only read
 	rep.Notes = r.info.Warnings
 	ids := make([]plugin.TopicID, len(r.info.Topics)+1)
 	for _, t := range r.info.Topics {

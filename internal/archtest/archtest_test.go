@@ -70,7 +70,8 @@ var table = map[string]rule{
 
 	"ros/transcode": {own: []string{"msg", "cdr", "ros"}, test: []string{"ros/rostest"}},
 	"ros/ros1": {own: []string{"ros", "msg", "cdr"}, third: []string{"github.com/bluenviron/goroslib/v2/pkg"},
-		test: []string{"ros/nodetest"}},
+		test: []string{"ros/nodetest", "ros/ros1/mastertest"}},
+	"ros/ros1/mastertest": {third: []string{"github.com/bluenviron/goroslib/v2/pkg"}},
 }
 
 // testModules may be imported by any test file.

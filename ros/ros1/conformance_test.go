@@ -9,6 +9,7 @@ import (
 	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/nodetest"
 	"github.com/gobag/gobag/ros/ros1"
+	"github.com/gobag/gobag/ros/ros1/mastertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,10 +34,10 @@ func newNode(t *testing.T, o ros1.Options) *ros1.Node {
 func TestConformance(t *testing.T) {
 	nodetest.Run(t, nodetest.Factory{NoQoS: true, NoHash: true, NoStamps: true, OneType: true, OneLink: true, Quiet: 30 * time.Millisecond,
 		New: func(t *testing.T, n int) []ros.Node {
-			m := startMaster(t)
+			m := mastertest.Start(t)
 			nodes := make([]ros.Node, n)
 			for i := range nodes {
-				nodes[i] = newNode(t, ros1.Options{Master: m.uri(), MaxBlocking: 5 * time.Second})
+				nodes[i] = newNode(t, ros1.Options{Master: m.URI(), MaxBlocking: 5 * time.Second})
 			}
 			return nodes
 		}})

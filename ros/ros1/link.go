@@ -81,7 +81,7 @@ func (l *link) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // it is over in any case
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	defer w.open.Store(false)

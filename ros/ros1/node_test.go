@@ -10,6 +10,7 @@ import (
 
 	"github.com/gobag/gobag/ros"
 	"github.com/gobag/gobag/ros/ros1"
+	"github.com/gobag/gobag/ros/ros1/mastertest"
 )
 
 // sink keeps what arrives.
@@ -78,8 +79,8 @@ const stringMD5 = "992ce8a1687cec8c8bd883ec73ca41d1"
 
 // A latching publisher gives its last message to who comes later, and is seen as one.
 func TestLatching(t *testing.T) {
-	m := startMaster(t)
-	a, b := newNode(t, ros1.Options{Master: m.uri()}), newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	a, b := newNode(t, ros1.Options{Master: m.URI()}), newNode(t, ros1.Options{Master: m.URI()})
 	topic := ros.Topic{Name: "/map", Type: "std_msgs/String"}
 	p := advertise(t, a, topic, latching)
 	publish(t, p, []byte("first"), []byte("last"))
@@ -100,8 +101,8 @@ func TestLatching(t *testing.T) {
 
 // Definitions come with the connection.
 func TestDefinition(t *testing.T) {
-	m := startMaster(t)
-	a, b := newNode(t, ros1.Options{Master: m.uri()}), newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	a, b := newNode(t, ros1.Options{Master: m.URI()}), newNode(t, ros1.Options{Master: m.URI()})
 	const text = "# mine\nuint8 x\n"
 	md5, err := a.Define("my_msgs/Thing", text)
 	if err != nil {
@@ -129,8 +130,8 @@ func TestDefinition(t *testing.T) {
 
 // Two publishers with different definitions are not mixed: the second is named as a mismatch.
 func TestDefinitionsDiffer(t *testing.T) {
-	m := startMaster(t)
-	a, b, c := newNode(t, ros1.Options{Master: m.uri()}), newNode(t, ros1.Options{Master: m.uri()}), newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	a, b, c := newNode(t, ros1.Options{Master: m.URI()}), newNode(t, ros1.Options{Master: m.URI()}), newNode(t, ros1.Options{Master: m.URI()})
 	topic := ros.Topic{Name: "/thing", Type: "my_msgs/Thing"}
 	first, second := topic, topic
 	var err error
@@ -158,17 +159,17 @@ func TestDefinitionsDiffer(t *testing.T) {
 
 // After a restart of the master, which forgets everybody, what is connected goes on and what is new is found.
 func TestMasterRestart(t *testing.T) {
-	m := startMaster(t)
-	a, b := newNode(t, ros1.Options{Master: m.uri()}), newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	a, b := newNode(t, ros1.Options{Master: m.URI()}), newNode(t, ros1.Options{Master: m.URI()})
 	topic := ros.Topic{Name: "/chatter", Type: "std_msgs/String"}
 	_, s := subscribe(t, b, topic)
 	p := advertise(t, a, topic, ros.DefaultQoS())
 	eventually(t, "match", matched(p, 1))
-	m.stop()
+	m.Stop()
 	publish(t, p, []byte("without a master"))
 	eventually(t, "message while the master is gone", func() bool { return s.len() == 1 })
 	_, late := subscribe(t, b, ros.Topic{Name: "/late", Type: "std_msgs/String"}) // cannot be registered yet
-	m.start()
+	m.Start()
 	q := advertise(t, a, ros.Topic{Name: "/late", Type: "std_msgs/String"}, ros.DefaultQoS())
 	eventually(t, "match after the restart", matched(q, 1))
 	publish(t, q, []byte("after"))
@@ -188,12 +189,12 @@ func TestMasterRestart(t *testing.T) {
 
 // A publisher that dies and comes back is another writer.
 func TestPublisherRestart(t *testing.T) {
-	m := startMaster(t)
-	b := newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	b := newNode(t, ros1.Options{Master: m.URI()})
 	topic := ros.Topic{Name: "/chatter", Type: "std_msgs/String"}
 	sub, s := subscribe(t, b, topic)
 	for life := range 3 {
-		a, err := ros1.New(ros1.Options{Master: m.uri(), Poll: 10 * time.Millisecond, Name: fmt.Sprintf("life%d", life)})
+		a, err := ros1.New(ros1.Options{Master: m.URI(), Poll: 10 * time.Millisecond, Name: fmt.Sprintf("life%d", life)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,9 +213,9 @@ func TestPublisherRestart(t *testing.T) {
 
 // Messages beyond 16 MiB pass; one that is larger than what is taken is counted as lost, and the next ones come.
 func TestLargeMessages(t *testing.T) {
-	m := startMaster(t)
+	m := mastertest.Start(t)
 	const limit = 18 << 20
-	a, b := newNode(t, ros1.Options{Master: m.uri(), MaxBlocking: 10 * time.Second}), newNode(t, ros1.Options{Master: m.uri(), MaxMessage: limit})
+	a, b := newNode(t, ros1.Options{Master: m.URI(), MaxBlocking: 10 * time.Second}), newNode(t, ros1.Options{Master: m.URI(), MaxMessage: limit})
 	topic := ros.Topic{Name: "/image", Type: "std_msgs/String"}
 	sub, s := subscribe(t, b, topic)
 	p := advertise(t, a, topic, ros.DefaultQoS())
@@ -235,8 +236,8 @@ func TestLargeMessages(t *testing.T) {
 
 // A subscriber that does not read costs messages, which are counted, and time only as long as was allowed.
 func TestSlowSubscriber(t *testing.T) {
-	m := startMaster(t)
-	a, b := newNode(t, ros1.Options{Master: m.uri(), Window: 1 << 20, MaxBlocking: time.Millisecond}), newNode(t, ros1.Options{Master: m.uri()})
+	m := mastertest.Start(t)
+	a, b := newNode(t, ros1.Options{Master: m.URI(), Window: 1 << 20, MaxBlocking: time.Millisecond}), newNode(t, ros1.Options{Master: m.URI()})
 	topic := ros.Topic{Name: "/flood", Type: "std_msgs/String"}
 	p := advertise(t, a, topic, ros.DefaultQoS())
 	release := make(chan struct{})
@@ -281,12 +282,12 @@ func TestOptions(t *testing.T) {
 	if _, err := ros1.New(ros1.Options{Master: "http://127.0.0.1:1"}); err == nil {
 		t.Error("joined without a master")
 	}
-	m := startMaster(t)
-	if _, err := ros1.New(ros1.Options{Master: m.uri(), Name: "not a name"}); err == nil {
+	m := mastertest.Start(t)
+	if _, err := ros1.New(ros1.Options{Master: m.URI(), Name: "not a name"}); err == nil {
 		t.Error("a node name with blanks was accepted")
 	}
-	n := newNode(t, ros1.Options{Master: m.uri(), Name: "rec"})
-	if o := newNode(t, ros1.Options{Master: m.uri(), Name: "rec"}); o.Name() == n.Name() {
+	n := newNode(t, ros1.Options{Master: m.URI(), Name: "rec"})
+	if o := newNode(t, ros1.Options{Master: m.URI(), Name: "rec"}); o.Name() == n.Name() {
 		t.Error("two nodes have one name")
 	}
 	if err := n.Close(); err != nil {
@@ -299,8 +300,8 @@ func TestOptions(t *testing.T) {
 
 // Receiving allocates nothing per message.
 func TestAllocations(t *testing.T) {
-	m := startMaster(t)
-	a, b := newNode(t, ros1.Options{Master: m.uri(), Poll: time.Hour, MaxBlocking: time.Second}), newNode(t, ros1.Options{Master: m.uri(), Poll: time.Hour})
+	m := mastertest.Start(t)
+	a, b := newNode(t, ros1.Options{Master: m.URI(), Poll: time.Hour, MaxBlocking: time.Second}), newNode(t, ros1.Options{Master: m.URI(), Poll: time.Hour})
 	topic := ros.Topic{Name: "/n", Type: "std_msgs/String"}
 	got := make(chan struct{}, 1)
 	if _, err := b.Subscribe(topic, ros.DefaultQoS(), func(x ros.Sample) {

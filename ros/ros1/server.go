@@ -158,7 +158,7 @@ func (n *Node) accept() {
 
 // serve speaks with one subscriber.
 func (n *Node) serve(c net.Conn) {
-	defer c.Close()
+	defer func() { _ = c.Close() }() // it is over in any case
 	end := make(chan struct{})
 	defer close(end)
 	n.workers.Go(func() { // Close does not wait for a header that does not come

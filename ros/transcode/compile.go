@@ -221,7 +221,7 @@ func (p *pairing) field(out *compiled, f1 *msg.ROS1Field, t2 *msg.Type, where st
 	if t2.Array == msg.Bounded {
 		o.bound = int(t2.Capacity)
 	}
-	element := 0 // bytes in what is read, at least
+	var element int // bytes in what is read, at least
 	kinds := func(single, sequence kind) {
 		if o.kind = single; seq {
 			o.kind = sequence
@@ -291,7 +291,7 @@ func sameShape(f1 *msg.ROS1Field, t2 *msg.Type) error {
 	if single(f1.Array) != single(t2.Array) || (f1.Array == msg.Fixed) != (t2.Array == msg.Fixed) || f1.Array == msg.Fixed && f1.Capacity != t2.Capacity {
 		return errors.New("it is an array of another kind in ROS 2")
 	}
-	ok := false
+	var ok bool
 	switch f1.Type {
 	case "time":
 		ok = t2.Base == msg.Nested && t2.Name == timeROS2

@@ -1,4 +1,5 @@
-package ros1_test
+// Package mastertest is a ROS 1 master for tests: what rosmaster does with topics, in the process of the test.
+package mastertest
 
 import (
 	"net"
@@ -14,9 +15,9 @@ import (
 	"github.com/bluenviron/goroslib/v2/pkg/xmlrpc"
 )
 
-// master is a ROS master for tests: what rosmaster does with topics, in this process.
-type master struct {
-	t       *testing.T
+// Master is a ROS master.
+type Master struct {
+	t       testing.TB
 	address string // "" = any port
 	server  *xmlrpc.Server
 	http    *http.Client
@@ -27,16 +28,17 @@ type master struct {
 	types      map[string]string
 }
 
-func startMaster(t *testing.T) *master {
+// Start starts a master on loopback. It ends with the test.
+func Start(t testing.TB) *Master {
 	t.Helper()
-	m := &master{t: t, address: "127.0.0.1:0"}
-	m.start()
-	t.Cleanup(m.stop)
+	m := &Master{t: t, address: "127.0.0.1:0"}
+	m.Start()
+	t.Cleanup(m.Stop)
 	return m
 }
 
-// start begins with an empty memory, at the address of before.
-func (m *master) start() {
+// Start starts a stopped master again, with an empty memory, at the address of before.
+func (m *Master) Start() {
 	m.t.Helper()
 	m.mu.Lock()
 	m.pubs, m.subs, m.types = map[string]map[string]string{}, map[string]map[string]string{}, map[string]string{}
@@ -57,7 +59,8 @@ func (m *master) start() {
 	m.server.Serve(m.handle)
 }
 
-func (m *master) stop() {
+// Stop ends the master.
+func (m *Master) Stop() {
 	if m.server != nil {
 		m.server.Close()
 		m.server = nil
@@ -65,7 +68,8 @@ func (m *master) stop() {
 	}
 }
 
-func (m *master) uri() string { return "http://" + m.address + "/" }
+// URI is what ROS_MASTER_URI is set to.
+func (m *Master) URI() string { return "http://" + m.address + "/" }
 
 func entries(of map[string]map[string]string) []apimaster.SystemStateEntry {
 	out := []apimaster.SystemStateEntry{}
@@ -90,7 +94,7 @@ func uris(of map[string]string) []string {
 	return out
 }
 
-func (m *master) handle(r *xmlrpc.RequestRaw) any {
+func (m *Master) handle(r *xmlrpc.RequestRaw) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch r.Method {
@@ -143,7 +147,7 @@ func (m *master) handle(r *xmlrpc.RequestRaw) any {
 }
 
 // notify tells the subscribers of a topic who publishes it; m.mu is held.
-func (m *master) notify(topic string) {
+func (m *Master) notify(topic string) {
 	list := uris(m.pubs[topic])
 	for _, u := range m.subs[topic] {
 		p, err := url.Parse(u)
