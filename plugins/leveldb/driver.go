@@ -28,8 +28,8 @@ func (Driver) Features() plugin.Features {
 		SendTime: true, Source: true, Metadata: true, Definitions: true, Reverse: true, Directory: true,
 		MinSplitSize:   64 << 10,
 		MaxMessageSize: maxMessageSize,
-		// Two write buffers, and the buffers of journal and table.
-		Buffers: 2*defaultBuffer + 4<<20,
+		// Two write buffers, the places of their messages, and the buffers of journal and table. Measured: 12 to 16 MiB.
+		Buffers: 2*defaultBuffer + 6<<20,
 	}
 	for _, p := range presets {
 		f.Presets = append(f.Presets, plugin.PresetInfo{Name: p.name, Help: p.help})

@@ -53,6 +53,9 @@ func (m *memtable) reserve(n, limit int) {
 	size := limit
 	if need < 256<<10 {
 		size = 2 * need
+	} else if n := len(m.entries); n > 0 {
+		whole := limit / (len(m.table.out)/n + memEntrySize) // entries, if all are as those that are there
+		m.entries = slices.Grow(m.entries, max(0, whole+whole/16-n))
 	}
 	m.table.out = append(make([]byte, 0, max(need, size)), m.table.out...)
 }

@@ -30,13 +30,13 @@ const (
 )
 
 const (
-	defaultBuffer = 6 << 20 // of two write buffers
+	defaultBuffer = 5 << 20 // of two write buffers
 	defaultBlock  = 8 << 10 // a message of 10 KB is a block of its own
 )
 
 var presets = []preset{
 	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync", journalSyncs, false, defaultBuffer, defaultBlock},
-	{plugin.PresetFast, "no journal of more than 1 MiB: SIGKILL and a power cut lose at most what came after the last sync, SIGKILL at most three write buffers (18 MiB)", journalLittle, false, defaultBuffer, defaultBlock},
+	{plugin.PresetFast, "no journal of more than 1 MiB: SIGKILL and a power cut lose at most what came after the last sync, SIGKILL at most three write buffers (15 MiB)", journalLittle, false, defaultBuffer, defaultBlock},
 	{plugin.PresetSmall, "snappy compression, otherwise as resilient", journalSyncs, true, defaultBuffer, defaultBlock},
 	{plugin.PresetNone, "the settings of the C++ LevelDB (snappy, 4 MiB buffer, 4 KiB blocks, no sync of the journal): SIGKILL loses at most 256 KiB or what came after the last sync, a power cut what the system had not written", journalWrites, true, 4 << 20, 4 << 10},
 }
