@@ -25,6 +25,8 @@ type cursor struct {
 	src    *source            // of the row
 	st     *state             // of src; nil before a field is asked for
 	states map[*source]*state // kept for further scans of the same query
+
+	skipped int // messages that did not pass
 }
 
 // scan is the place in one part.
@@ -100,8 +102,14 @@ func (c *cursor) Filter(idxNum int, idxStr string, vals []vtab.Value) error {
 func (c *cursor) advance(s *scan) error {
 	for {
 		err := s.it.Next(&s.m)
-		if err == nil {
+		if err == nil && c.wanted(s) {
 			return nil
+		}
+		if err == nil {
+			if c.skipped++; c.skipped%1024 == 0 && c.t.v.ctx.Err() != nil { // SQLite does not look while we search
+				return c.t.v.fail(c.t.v.ctx.Err())
+			}
+			continue
 		}
 		var corrupt *plugin.CorruptError
 		switch {
@@ -122,6 +130,30 @@ func (c *cursor) advance(s *scan) error {
 	}
 }
 
+// wanted takes the message that was just read and tells whether it passes the tests of the plan.
+func (c *cursor) wanted(s *scan) bool {
+	if len(c.plan.tests) == 0 && len(c.states) == 0 {
+		return true
+	}
+	src := s.part.by[s.m.Topic]
+	st := c.states[src]
+	if st != nil {
+		st.decoded = false
+	}
+	if len(c.plan.tests) == 0 {
+		return true
+	}
+	if src.p == nil {
+		return false // all its fields are NULL
+	}
+	if st == nil {
+		st = newState(src, c.plan.used)
+		c.states[src] = st
+	}
+	st.decode(c.t.v, src, s.m.Data)
+	return c.plan.passes(src, st)
+}
+
 // choose makes the earliest message, or the latest of a scan backwards, the row.
 func (c *cursor) choose() {
 	c.now = nil
@@ -133,12 +165,8 @@ func (c *cursor) choose() {
 	if c.now == nil {
 		return
 	}
-	if src := c.now.part.by[c.now.m.Topic]; src != c.src {
-		c.src, c.st = src, c.states[src]
-	}
-	if c.st != nil {
-		c.st.decoded = false
-	}
+	c.src = c.now.part.by[c.now.m.Topic]
+	c.st = c.states[c.src]
 }
 
 // Next implements vtab.Cursor.
@@ -285,7 +313,8 @@ const batchBytes = 256 << 10
 
 func (s *state) decode(v *View, src *source, payload []byte) {
 	s.decoded, s.ok = true, false
-	if s.b.Size() > batchBytes {
+	s.value = nil
+	if s.b.Size() > batchBytes || s.json { // a cursor goes row by row
 		s.b.Reset()
 		s.c.Rewind()
 	}
@@ -294,9 +323,6 @@ func (s *state) decode(v *View, src *source, payload []byte) {
 		s.b.Reset()
 		s.c.Rewind()
 		_, err = s.p.AppendLoose(s.b, payload)
-	}
-	if err == nil && s.json {
-		s.value, err = s.p.Value(s.b, s.c)
 	}
 	if err != nil {
 		v.notDecoded(src, err)

@@ -16,5 +16,5 @@
 // (_topic, _type and the columns with an underscore), the table topics lists them.
 //
 // Only the columns that a query uses are decoded. Bounds on _log_time and equality of _bag and _topic choose what is read,
-// and ORDER BY _log_time costs nothing.
+// comparisons of fields leave rows out before SQLite sees them, and ORDER BY _log_time costs nothing.
 package sqlview

@@ -13,6 +13,12 @@ import (
 
 // listJSON is a list of the row as JSON.
 func (s *state) listJSON(list int) (vtab.Value, error) {
+	if s.value == nil {
+		var err error
+		if s.value, err = s.p.Value(s.b, s.c); err != nil {
+			return nil, err
+		}
+	}
 	var v any = s.value
 	for _, name := range s.p.Lists()[list].Path {
 		st, ok := v.(shred.Struct)

@@ -31,6 +31,7 @@ type View struct {
 	tables []*table
 	db     *sql.DB
 	conn   *sql.Conn
+	ctx    context.Context // of the query that runs
 
 	mu      sync.Mutex
 	trouble []string
@@ -280,6 +281,7 @@ func (v *View) Query(ctx context.Context, query string) (*Rows, error) {
 	v.mu.Lock()
 	v.err = nil
 	v.mu.Unlock()
+	v.ctx = ctx
 	rows, err := v.conn.QueryContext(ctx, query)
 	if err != nil {
 		v.mu.Lock()

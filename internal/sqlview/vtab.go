@@ -43,47 +43,45 @@ func (t *table) Destroy() error { return nil }
 // Open implements vtab.Table.
 func (t *table) Open() (vtab.Cursor, error) { return &cursor{t: t, states: map[*source]*state{}}, nil }
 
-// Letters of a plan: what the arguments of a scan are.
-var timeOps = map[vtab.ConstraintOp]byte{vtab.OpGE: 'g', vtab.OpGT: 'G', vtab.OpLE: 'l', vtab.OpLT: 'L', vtab.OpEQ: 'e'}
+// Tokens of a plan: what the arguments of a scan are.
+var timeOps = map[vtab.ConstraintOp]string{vtab.OpGE: "g", vtab.OpGT: "G", vtab.OpLE: "l", vtab.OpLT: "L", vtab.OpEQ: "e"}
 
 // reverseScan is the plan number of a scan backwards.
 const reverseScan = 1
 
-// BestIndex implements vtab.Table. A plan is the columns used and, for each argument, a letter. SQLite checks all
+// BestIndex implements vtab.Table. A plan is the columns used and, for each argument, a token. SQLite checks all
 // constraints once more: what is pushed down may only be wider.
 func (t *table) BestIndex(info *vtab.IndexInfo) error {
-	var letters []byte
+	var tokens []string
 	rows := float64(max(t.rows, 1))
 	for i := range info.Constraints {
 		c := &info.Constraints[i]
 		if !c.Usable {
 			continue
 		}
-		letter := byte(0)
-		switch c.Column {
-		case colLogTime:
-			letter = timeOps[c.Op]
-		case colBag:
-			if c.Op == vtab.OpEQ {
-				letter = 'b'
-			}
-		case colTopic:
-			if c.Op == vtab.OpEQ {
-				letter = 't'
-			}
+		token := ""
+		switch {
+		case c.Column == colLogTime:
+			token = timeOps[c.Op]
+		case c.Column == colBag && c.Op == vtab.OpEQ:
+			token = "b"
+		case c.Column == colTopic && c.Op == vtab.OpEQ:
+			token = "t"
+		default:
+			token = t.token(c.Column, c.Op)
 		}
-		switch letter {
-		case 0:
+		switch {
+		case token == "":
 			continue
-		case 'e':
+		case token == "e":
 			rows /= 1000
-		case 'b':
+		case token == "b":
 			rows /= float64(len(t.v.bags))
 		default:
 			rows /= 4
 		}
-		c.ArgIndex = len(letters)
-		letters = append(letters, letter)
+		c.ArgIndex = len(tokens)
+		tokens = append(tokens, token)
 	}
 	info.IdxNum = 0
 	if len(info.OrderBy) == 1 && info.OrderBy[0].Column == colLogTime {
@@ -98,7 +96,7 @@ func (t *table) BestIndex(info *vtab.IndexInfo) error {
 			}
 		}
 	}
-	info.IdxStr = fmt.Sprintf("%x %s", info.ColUsed, letters)
+	info.IdxStr = fmt.Sprintf("%x %s", info.ColUsed, strings.Join(tokens, " "))
 	info.EstimatedRows = int64(math.Ceil(rows))
 	info.EstimatedCost = 10 + rows*(1+0.05*float64(len(t.columns)))
 	return nil
@@ -111,25 +109,31 @@ type plan struct {
 	end     int64
 	bag     *string
 	topic   *string
+	tests   []fieldTest
 	reverse bool
 	nothing bool
 }
 
 func readPlan(idxNum int, idxStr string, vals []vtab.Value) (plan, error) {
 	p := plan{start: math.MinInt64, end: math.MaxInt64, reverse: idxNum == reverseScan}
-	used, letters, _ := strings.Cut(idxStr, " ")
+	used, list, _ := strings.Cut(idxStr, " ")
+	tokens := strings.Fields(list)
 	var err error
-	if p.used, err = strconv.ParseUint(used, 16, 64); err != nil || len(letters) != len(vals) {
+	if p.used, err = strconv.ParseUint(used, 16, 64); err != nil || len(tokens) != len(vals) {
 		return p, fmt.Errorf("plan %q with %d arguments", idxStr, len(vals))
 	}
 	for i, v := range vals {
-		switch letters[i] {
+		switch tokens[i][0] {
 		case 'b':
 			p.bag = equalTo(&p, v)
 		case 't':
 			p.topic = equalTo(&p, v)
+		case '=', '<', '>':
+			if err := p.addTest(tokens[i], v); err != nil {
+				return p, err
+			}
 		default:
-			p.bound(letters[i], v)
+			p.bound(tokens[i][0], v)
 		}
 	}
 	return p, nil
