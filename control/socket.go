@@ -208,7 +208,7 @@ func Call(path, command string, args ...string) (Reply, error) {
 	if err != nil {
 		return r, fmt.Errorf("control: %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	line, err := json.Marshal(request{command, args})
 	if err != nil {
 		return r, fmt.Errorf("control: %w", err)

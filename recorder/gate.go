@@ -80,7 +80,6 @@ type simClock struct {
 
 	mu    sync.Mutex
 	jumps []bag.ClockStep
-	first bool
 }
 
 // take is the handler of /clock. A jump backwards is handed to stepped, and so is the first message, with first set.

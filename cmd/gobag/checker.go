@@ -31,15 +31,14 @@ type checker struct {
 
 // checkedTopic is what reading tells of a topic.
 type checkedTopic struct {
-	info      *bag.TopicInfo
-	count     uint64
-	notCDR    uint64
-	gap       time.Duration
-	gapAt     int64
-	last      int64
-	sources   map[uint32]*checkedSource
-	noSource  uint64 // messages of a writer that the topic does not list
-	fewestLen int
+	info     *bag.TopicInfo
+	count    uint64
+	notCDR   uint64
+	gap      time.Duration
+	gapAt    int64
+	last     int64
+	sources  map[uint32]*checkedSource
+	noSource uint64 // messages of a writer that the topic does not list
 }
 
 // checkedSource is what reading tells of a writer.

@@ -41,7 +41,7 @@ func addConfig(root *cobra.Command) {
 			if path == "" {
 				return nil
 			}
-			file, err := readSettings(cmd.Root(), path)
+			file, err := readSettings(path)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ type setting struct {
 
 // readSettings reads a file and checks its verbs and keys against the program's, and its values by setting them in a
 // program that does nothing.
-func readSettings(root *cobra.Command, path string) (*settings, error) {
+func readSettings(path string) (*settings, error) {
 	text, err := readConfig(path)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
@@ -226,11 +226,11 @@ would refuse, the file is refused for.
 		Example: `  gobag config check gobag.yaml
   gobag record --config gobag.yaml -o run1`,
 		Args: args(cobra.ExactArgs(2), "want: config check FILE"),
-		RunE: func(cmd *cobra.Command, words []string) error {
+		RunE: func(_ *cobra.Command, words []string) error {
 			if words[0] != "check" {
 				return usageError("config %s: there is only: check", words[0])
 			}
-			f, err := readSettings(cmd.Root(), words[1])
+			f, err := readSettings(words[1])
 			if err != nil {
 				return err
 			}

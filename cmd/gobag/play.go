@@ -9,7 +9,6 @@ import (
 
 // playFlags are the flags of `play`, as typed.
 type playFlags struct {
-	bag                   string
 	inputs                []string
 	clock                 float64
 	clockTopics           []string

@@ -27,25 +27,26 @@ type recordFlags struct {
 	maxMessages                            uint64
 	compat                                 string
 	customData, priority, throttle         []string
+	profile                                string
 	compression                            compressionFlags
 
-	maxBagFiles            int
-	maxTotalSize           bytesValue
-	maxCacheDuration       secondsValue
-	snapshotMode           bool
-	postRoll               secondsValue
-	triggers               []string
-	repeat                 []string
-	repeatAll              int
-	startPaused            bool
-	useSimTime             bool
-	ros1                   ros1Flags
-	staticTopics           string
-	ignoreLeaf             bool
-	watchdog               secondsValue
-	statsRate              float64
-	cacheSet, noCacheLimit bool
-	control                controlFlags
+	maxBagFiles      int
+	maxTotalSize     bytesValue
+	maxCacheDuration secondsValue
+	snapshotMode     bool
+	postRoll         secondsValue
+	triggers         []string
+	repeat           []string
+	repeatAll        int
+	startPaused      bool
+	useSimTime       bool
+	ros1             ros1Flags
+	staticTopics     string
+	ignoreLeaf       bool
+	watchdog         secondsValue
+	statsRate        float64
+	cacheSet         bool // --max-cache-size was given
+	control          controlFlags
 
 	node             nodeFlags
 	logLevel         string
@@ -138,6 +139,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	listFlag(fs, &f.customData, "custom-data", "", "`KEY=VALUE...` to store in the bag's metadata", false)
 
 	fs.Var(&f.maxCacheSize, "max-cache-size", "memory for messages not yet written (default the smaller of 100 MiB and 5 % of RAM)")
+	fs.StringVar(&f.profile, "profile", "", "`NAME` of how to behave beside others: robot gives way to the robot's own programs (nice value, two threads,\nfirst to go when memory runs out)")
 	listFlag(fs, &f.throttle, "throttle", "", "`TOPIC=HZ...`: record at most HZ messages a second of a topic; the rest is counted as skipped", false)
 	listFlag(fs, &f.priority, "priority", "", "`TOPIC=N...`: topics with a higher N are dropped later when the queue is full", false)
 	fs.Var(&f.maxCacheDuration, "max-cache-duration", "longest time between the oldest and the newest message in that memory (default any)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"strconv"
@@ -20,8 +21,8 @@ func notifySystemd(a *app, healthy func() bool) (stop func()) {
 			a.logger.Debug("systemd is not told: " + err.Error())
 			return
 		}
-		defer c.Close()
-		if _, err := c.Write([]byte(state)); err != nil {
+		_, err = c.Write([]byte(state))
+		if err := errors.Join(err, c.Close()); err != nil {
 			a.logger.Debug("systemd is not told: " + err.Error())
 		}
 	}

@@ -36,7 +36,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	for name, x := range map[string][2]string{
-		"verb":      {"recrod:\n  all: true\n", "recrod"},
+		"verb":      {"film:\n  all: true\n", "film"},
 		"key":       {"record:\n  max-bag-siz: 1\n", `line 2: record has no key "max-bag-siz" (there is: `},
 		"value":     {"record:\n  max-bag-size: much\n", "line 2: record.max-bag-size"},
 		"list":      {"record:\n  output: [a, b]\n", "takes one value"},
