@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -52,6 +53,7 @@ func TestSettingsTable(t *testing.T) {
 			r.measure(t)
 		}
 	}
+	load, _ := os.ReadFile("/proc/loadavg") // Linux; elsewhere it is left out
 	var b strings.Builder
 	fmt.Fprintf(&b, "| write buffer | `resilient` MB/s (CPU s/GB) | `fast` | snappy, halves | snappy, noise | disk ÷ payload: none, snappy halves |\n|---|---|---|---|---|---|\n")
 	for i := 0; i < len(runs); i += 4 {
@@ -62,6 +64,7 @@ func TestSettingsTable(t *testing.T) {
 		}
 		fmt.Fprintf(&b, " %.2f, %.2f |\n", median(r[0].disk), median(r[2].disk))
 	}
+	fmt.Fprintf(&b, "\n%d processors, load average %s\n", runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:min(1, len(load))], ""))
 	const path, begin, end = "../../docs/formats/leveldb.md", "<!-- settings: written by TestSettingsTable -->\n", "<!-- end of settings -->\n"
 	doc, err := os.ReadFile(path)
 	if err != nil {
