@@ -104,7 +104,7 @@ func TestRunRecord(t *testing.T) {
 		t.Errorf("cells %s", got)
 	}
 	c := rep.Cells[0]
-	if c.Failed() != "" || c.Recorded != 90 || c.Lost != (Lost{Wire: 7, Queue: 3}) || c.Unknown != 0 || c.Percent() != 90 || c.Storage != "sqlite3" || c.BagBytes == 0 || c.Recorder.CPUSeconds <= 0 {
+	if c.Failed() != "" || c.Recorded != 90 || c.Lost != (Lost{Wire: 7, Queue: 3}) || c.Unknown != 0 || c.Percent() != 90 || c.Storage != "mcap" || c.BagBytes == 0 || c.Recorder.CPUSeconds <= 0 {
 		t.Errorf("%+v", c)
 	}
 	if rep.Seed != 9 || rep.Machine.Cores == 0 || rep.Machine.Go == "" {

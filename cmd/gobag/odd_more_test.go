@@ -149,7 +149,7 @@ func TestOddReindexStart(t *testing.T) {
 // R1602: the files of a split conversion hold together what the input holds.
 func TestOddConvertSplit(t *testing.T) {
 	dir := oddFixture(t, "31-humble-schema3-recorded")
-	_, c := oddConvert(t, dir, "-b", "300000")
+	_, c := oddConvert(t, dir, "-s", "mcap", "-b", "300000")
 	sum := 0
 	for _, f := range c.Files {
 		sum += int(f.Messages)
