@@ -127,7 +127,7 @@ func twoIterators(t T, d plugin.Driver, o Options) {
 			if err := its[k].Next(&m); err != nil {
 				t.Fatalf("next: %v", err)
 			}
-			if !sameMessage(&m, &want[i]) {
+			if !SameMessage(&m, &want[i]) {
 				t.Fatalf("iterator %d, message %d is\n%s\nwant\n%s", k, i, show(&m), show(&want[i]))
 			}
 		}
@@ -136,7 +136,7 @@ func twoIterators(t T, d plugin.Driver, o Options) {
 		want := s.expected(q)[min([]int{3, 1, 2}[k]*40, len(s.expected(q))):]
 		for i := range want {
 			var m plugin.Message
-			if err := its[k].Next(&m); err != nil || !sameMessage(&m, &want[i]) {
+			if err := its[k].Next(&m); err != nil || !SameMessage(&m, &want[i]) {
 				t.Fatalf("iterator %d, later message %d is\n%s\nwant\n%s (%v)", k, i, show(&m), show(&want[i]), err)
 			}
 		}
@@ -164,7 +164,7 @@ func concurrentReaders(t T, d plugin.Driver, o Options) {
 					err = fmt.Errorf("%d messages, want %d", len(got), len(want))
 				}
 				for i := 0; err == nil && i < len(got); i++ {
-					if !sameMessage(&got[i], &want[i]) {
+					if !SameMessage(&got[i], &want[i]) {
 						err = fmt.Errorf("message %d is %s, want %s", i, show(&got[i]), show(&want[i]))
 					}
 				}

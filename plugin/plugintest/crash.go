@@ -228,7 +228,7 @@ func checkCrashMessages(t T, d plugin.Driver, got []plugin.Message) {
 		if !f.Source {
 			want.Source, want.Seq = 0, 0
 		}
-		if !sameMessage(&got[i], &want) {
+		if !SameMessage(&got[i], &want) {
 			t.Fatalf("of the child's messages, number %d is\n%s\nwant\n%s", i, show(&got[i]), show(&want))
 		}
 	}

@@ -70,7 +70,7 @@ func checkDamaged(t T, d plugin.Driver, s *storage, c Damage) {
 			for q.Reverse && at < len(want) && got[k].Order < want[at].Order {
 				at++ // the end of a log may be out of reach
 			}
-			if at >= len(want) || !sameMessage(&got[k], &want[at]) {
+			if at >= len(want) || !SameMessage(&got[k], &want[at]) {
 				t.Errorf("%s: read %s: message %d is %s, which was not written there", c.Name, describe(q), k, show(&got[k]))
 				break
 			}

@@ -160,7 +160,7 @@ func sameContent(rng *rand.Rand, d, ref plugin.Driver, path, refPath string, liv
 		}
 		for i := range a {
 			strip(&b[i], f)
-			if !sameMessage(&a[i], &b[i]) {
+			if !SameMessage(&a[i], &b[i]) {
 				return fmt.Errorf("%s: message %d is %s, reference %s", describe(q), i, show(&a[i]), show(&b[i]))
 			}
 		}

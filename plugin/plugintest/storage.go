@@ -259,7 +259,7 @@ func (s *storage) checkTopic(got, want plugin.Topic) {
 func compare(t T, what string, got, want []plugin.Message) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
-		if !sameMessage(&got[i], &want[i]) {
+		if !SameMessage(&got[i], &want[i]) {
 			t.Fatalf("%s: message %d of %d is\n%s\nwant\n%s", what, i+1, len(got), show(&got[i]), show(&want[i]))
 		}
 	}
@@ -268,7 +268,8 @@ func compare(t T, what string, got, want []plugin.Message) {
 	}
 }
 
-func sameMessage(a, b *plugin.Message) bool {
+// SameMessage says whether two messages agree in every field.
+func SameMessage(a, b *plugin.Message) bool {
 	return a.Topic == b.Topic && a.RecvTime == b.RecvTime && a.SendTime == b.SendTime && a.Source == b.Source &&
 		a.Seq == b.Seq && a.Order == b.Order && bytes.Equal(a.Data, b.Data)
 }

@@ -154,7 +154,7 @@ func TestTruncated(t *testing.T) {
 			t.Errorf("cut at %d: %d messages, info %d, want %d, unclean %v, %v", n, len(ms), info.Messages, want, info.Unclean, err)
 		}
 		for i := range ms {
-			if w := sampleMessage(i, 1000); fmt.Sprint(ms[i]) != fmt.Sprint(w) {
+			if w := sampleMessage(i, 1000); !plugintest.SameMessage(&ms[i], &w) {
 				t.Fatalf("cut at %d: message %d is %+v", n, i, ms[i])
 			}
 		}
@@ -185,7 +185,7 @@ func TestMutations(t *testing.T) {
 				}
 				ms, _ := plugintest.ReadAll(r, plugin.Query{})
 				for _, m := range ms {
-					if w := sampleMessage(int(m.RecvTime-1e18), 100); fmt.Sprint(m) != fmt.Sprint(w) {
+					if w := sampleMessage(int(m.RecvTime-1e18), 100); !plugintest.SameMessage(&m, &w) {
 						t.Errorf("%+v: byte %d changed by %#x: message %+v", o, at, x, m)
 					}
 				}
@@ -270,7 +270,7 @@ func TestSalvage(t *testing.T) {
 			if c.name == "pack" {
 				m.Order, m.Source, w.Order, w.Source = 0, 0, 0, 0
 			}
-			if fmt.Sprint(m) != fmt.Sprint(w) {
+			if !plugintest.SameMessage(&m, &w) {
 				t.Fatalf("%s: message %+v", c.name, m)
 			}
 		}

@@ -145,7 +145,7 @@ func checkRead(t *testing.T, r plugin.Reader) {
 		t.Fatalf("backwards: %d messages, %v", len(back), err)
 	}
 	for i := range back {
-		if fmt.Sprint(back[i]) != fmt.Sprint(ms[len(ms)-1-i]) {
+		if !plugintest.SameMessage(&back[i], &ms[len(ms)-1-i]) {
 			t.Fatalf("backwards, message %d: %+v", i, back[i])
 		}
 	}
