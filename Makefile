@@ -19,12 +19,14 @@ build:
 # What CI runs: everything a commit must pass, real peers included. Under 20 minutes on two cores.
 test: deps peers vet cross
 	$(GO) test -race -timeout 15m $$($(GO) list ./... | grep -v /interop)
+	$(GO) test -timeout 5m -run 'TestEvery' ./cmd/gobag
 	$(MAKE) --no-print-directory examples
 	GOBAG_INTEROP=required $(GO) test -count=1 -timeout 10m ./interop/...
 
 # Modules of their own, which ./... does not reach.
 examples:
 	cd examples/plainlog && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...
+	cd interop/arrowgo && $(GO) vet ./... && $(GO) test -timeout 5m ./...
 
 # The same without peers, installs and the race detector: for the inner loop.
 quick: vet
