@@ -3,6 +3,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,12 +111,13 @@ func TestComplaint12MissingDefinitions(t *testing.T) {
 // A full disk ends badly.
 func TestComplaint13DiskFull(t *testing.T) {
 	inBubble(t, rostest.Options{}, func(g *rig) {
-		free := int64(1e9)
+		var free atomic.Int64
+		free.Store(1e9)
 		a := g.advertise("/a")
-		g.start(Options{All: true, MinFreeSpace: 5e8, FreeSpace: func(string) (int64, int64, error) { return free, 1e12, nil }})
+		g.start(Options{All: true, MinFreeSpace: 5e8, FreeSpace: func(string) (int64, int64, error) { return free.Load(), 1e12, nil }})
 		g.publish(a, 10, 50)
 		settled()
-		free = 1e8
+		free.Store(1e8)
 		res, err := g.wait()
 		if !errors.Is(err, ErrDiskFull) || res.Reason != StopDisk {
 			t.Errorf("%s, %v", res.Reason, err)

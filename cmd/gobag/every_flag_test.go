@@ -231,8 +231,8 @@ func writeFile(t *testing.T, dir, name, text string) string {
 }
 
 func TestEveryRecordFlag(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
+	if testing.Short() || underRace {
+		t.Skip("takes half a minute, more with the race detector")
 	}
 	domain := testDomain(t)
 	flagRobot(t, domain)
@@ -410,8 +410,8 @@ func played(n int, texts ...string) func(*testing.T, result, string) {
 }
 
 func TestEveryPlayFlag(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
+	if testing.Short() || underRace {
+		t.Skip("takes half a minute, more with the race detector")
 	}
 	domain := testDomain(t)
 	files := t.TempDir()
@@ -519,6 +519,9 @@ func TestPlayLoopAndPause(t *testing.T) {
 }
 
 func TestEveryOtherFlag(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("takes a while")
+	}
 	domain := testDomain(t)
 	files := t.TempDir()
 	src := filepath.Join(files, "src")

@@ -535,7 +535,7 @@ func checkStoppedDisk(b *bench) error {
 		return err
 	}
 	defer n.Close()
-	disk, err := lab.NewDisk(lab.DiskOptions{})
+	disk, err := lab.NewDisk(lab.DiskOptions{Size: 6 << 30})
 	if err != nil {
 		return err
 	}
