@@ -162,6 +162,11 @@ type Query struct {
 	Topics  []TopicID  // nil = all; empty but not nil = none
 	Range   *TimeRange // nil = all
 	Reverse bool
+
+	// Fields is a hint: only these fields of the payloads are looked at, named by their path from the root with dots
+	// ("header.stamp"); a name covers what is below it. A format that keeps fields apart may then hand out payloads whose
+	// other fields are zero or empty; the rest of a Message is as ever. nil = whole payloads; empty but not nil = none.
+	Fields []string
 }
 
 // TimeRange is a span of RecvTime, ns since the Unix epoch, both ends included.

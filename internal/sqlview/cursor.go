@@ -72,7 +72,7 @@ func (c *cursor) Filter(idxNum int, idxStr string, vals []vtab.Value) error {
 				c.t.v.note("%s: %s (%s) has no columns for its fields: %v", src.bag.name, src.name, src.typ, src.why)
 			}
 		}
-		q := plugin.Query{Topics: p.topics, Reverse: c.plan.reverse}
+		q := plugin.Query{Topics: p.topics, Reverse: c.plan.reverse, Fields: c.fields(p)}
 		if c.plan.topic != nil {
 			q.Topics = []plugin.TopicID{}
 			for _, id := range p.topics {
@@ -97,6 +97,32 @@ func (c *cursor) Filter(idxNum int, idxStr string, vals []vtab.Value) error {
 	c.choose()
 	return nil
 }
+
+// fields are the paths of the fields that the query uses, of all sources of a part; nil where it wants payloads.
+func (c *cursor) fields(p *part) []string {
+	if c.plan.used&(1<<colSize|1<<colCDR) != 0 {
+		return nil
+	}
+	fields := []string{}
+	for _, src := range p.by {
+		if c.t.all || src.p == nil {
+			continue
+		}
+		for i, f := range src.fields {
+			switch {
+			case !c.plan.uses(i):
+			case f.leaf >= 0:
+				fields = append(fields, src.p.Columns()[f.leaf].Name())
+			case f.list >= 0:
+				fields = append(fields, src.p.Lists()[f.list].Name())
+			}
+		}
+	}
+	return fields
+}
+
+// uses tells whether the query uses a field. Bit 63 stands for all columns from 63 on.
+func (p *plan) uses(field int) bool { return p.used>>min(field+systemColumns, 63)&1 != 0 }
 
 // advance reads the next message of a scan, and leaves the scan out at its end.
 func (c *cursor) advance(s *scan) error {
@@ -147,7 +173,7 @@ func (c *cursor) wanted(s *scan) bool {
 		return false // all its fields are NULL
 	}
 	if st == nil {
-		st = newState(src, c.plan.used)
+		st = newState(src, &c.plan)
 		c.states[src] = st
 	}
 	st.decode(c.t.v, src, s.m.Data)
@@ -255,12 +281,11 @@ func (c *cursor) Column(col int) (vtab.Value, error) {
 	}
 	s := c.st
 	if s == nil {
-		s = newState(src, c.plan.used)
-	} else if f.leaf >= 0 && !s.keep[f.leaf] || f.list >= 0 && !s.json {
-		s = newState(src, math.MaxUint64) // a column that SQLite had not told of
-	}
-	if s != c.st {
+		s = newState(src, &c.plan)
 		c.states[src], c.st = s, s
+	}
+	if f.leaf >= 0 && !s.keep[f.leaf] || f.list >= 0 && !s.json {
+		return nil, fmt.Errorf("column %s was not announced", c.t.columns[col].name)
 	}
 	if !s.decoded {
 		s.decode(c.t.v, src, m.Data)
@@ -281,11 +306,11 @@ func unlessZero(n int64) vtab.Value {
 	return n
 }
 
-func newState(src *source, used uint64) *state {
+func newState(src *source, p *plan) *state {
 	s := &state{keep: make([]bool, len(src.p.Columns()))}
 	lists := src.p.Lists()
 	for i, f := range src.fields {
-		if used>>min(i+systemColumns, 63)&1 == 0 {
+		if !p.uses(i) {
 			continue
 		}
 		if f.leaf >= 0 {

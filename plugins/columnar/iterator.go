@@ -77,7 +77,7 @@ func (r *reader) Messages(q plugin.Query) (plugin.Iterator, error) {
 	if closed {
 		return nil, fmt.Errorf("read storage %s: %w", r.dir, plugin.ErrClosed)
 	}
-	it := &iterator{r: r, dec: decoder{r: r}, lo: -1 << 63, hi: 1<<63 - 1, rev: q.Reverse, open: cursors{rev: q.Reverse}}
+	it := &iterator{r: r, dec: decoder{r: r, fields: q.Fields}, lo: -1 << 63, hi: 1<<63 - 1, rev: q.Reverse, open: cursors{rev: q.Reverse}}
 	if q.Range != nil {
 		it.lo, it.hi = q.Range.Start, q.Range.End
 	}

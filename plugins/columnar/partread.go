@@ -128,6 +128,7 @@ func (p *page) size() int64 { return int64(cap(p.data)) + int64(cap(p.rows))*64 
 // decoder reads page groups. It belongs to one iterator.
 type decoder struct {
 	r       *reader
+	fields  []string // as plugin.Query.Fields
 	pages   *parquet.PageReader
 	own     []parquet.Values
 	batches map[*shred.Program]*typedBatch
@@ -138,6 +139,7 @@ type decoder struct {
 type typedBatch struct {
 	batch  *shred.Batch
 	cursor *shred.Cursor
+	keep   []bool // columns that are looked at; nil all
 	filled []bool // lists whose counts were read
 }
 
@@ -145,7 +147,7 @@ func (d *decoder) close() {
 	if d.pages != nil {
 		d.pages.Close()
 	}
-	*d = decoder{r: d.r}
+	*d = decoder{r: d.r, fields: d.fields}
 }
 
 // load reads a page group into p.
@@ -235,7 +237,7 @@ func (d *decoder) typed(g *group, p *page) error {
 	}
 	t := d.batches[prog]
 	if t == nil {
-		t = &typedBatch{prog.NewBatch(), prog.NewCursor(), make([]bool, len(prog.Lists()))}
+		t = &typedBatch{prog.NewBatch(), prog.NewCursor(), d.wanted(prog), make([]bool, len(prog.Lists()))}
 		d.batches[prog] = t
 	}
 	b := t.batch
@@ -248,6 +250,9 @@ func (d *decoder) typed(g *group, p *page) error {
 		leaf, c := &pq.Leaves()[typedOwn+i], &prog.Columns()[i]
 		if kind, err := kindOf(c.Kind); err != nil || kind != leaf.Kind || leaf.Fixed != c.Fixed || leaf.List != c.List {
 			return damaged(fmt.Errorf("column %.100q is not that of the definition", leaf.Name))
+		}
+		if t.keep != nil && !t.keep[i] {
+			continue
 		}
 		if err := d.pages.Read(pq, g.number, typedOwn+i, (*parquet.Values)(&b.Cols[i])); err != nil {
 			return err
@@ -262,12 +267,17 @@ func (d *decoder) typed(g *group, p *page) error {
 			}
 		}
 	}
-	if g.part.shapes != nil {
-		if err := d.undo(g, prog, b); err != nil {
+	n := pq.GroupRows(g.number)
+	if t.keep != nil {
+		if err := fillRest(prog, b, n, t.keep, t.filled); err != nil {
 			return damaged(err)
 		}
 	}
-	n := pq.GroupRows(g.number)
+	if g.part.shapes != nil {
+		if err := d.undo(g, prog, b, t.keep); err != nil {
+			return damaged(err)
+		}
+	}
 	for _, f := range d.own[colForm].I32 {
 		if f < 0 || f > 255 {
 			return damaged(errors.New("a form is out of range"))
@@ -278,12 +288,12 @@ func (d *decoder) typed(g *group, p *page) error {
 		return damaged(err)
 	}
 	t.cursor.Rewind()
-	if want := pq.GroupBytes(g.number); want <= maxMessage+groupBytes {
+	if want := pq.GroupBytes(g.number); t.keep == nil && want <= maxMessage+groupBytes {
 		p.data = slices.Grow(p.data, int(want))
 	}
 	for i := range n {
 		from := len(p.data)
-		if p.data, err = prog.Assemble(p.data, b, t.cursor); err == nil {
+		if p.data, err = prog.Assemble(p.data, b, t.cursor); err == nil && t.keep == nil {
 			p.data, err = applyPatch(p.data, from, d.own[colPatch].At(i))
 		}
 		if err != nil {
@@ -295,10 +305,13 @@ func (d *decoder) typed(g *group, p *page) error {
 }
 
 // undo puts the bytes of a column back in order.
-func (d *decoder) undo(g *group, prog *shred.Program, b *shred.Batch) error {
+func (d *decoder) undo(g *group, prog *shred.Program, b *shred.Batch, keep []bool) error {
 	k := blobColumnOf(prog)
 	if k == nil {
 		return errors.New("no column that could have been rearranged")
+	}
+	if keep != nil && !keep[k.col] {
+		return nil
 	}
 	s := parseShape(g.part.shapes[9*g.number:])
 	v := &b.Cols[k.col]
