@@ -28,6 +28,9 @@ func runRecord(a *app, f *recordFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := applyProfile(a, f.profile); err != nil {
+		return err
+	}
 	limitMemory(o, a.env)
 	f.compression.warn(a)
 
