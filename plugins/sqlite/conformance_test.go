@@ -20,4 +20,12 @@ func TestConformanceFast(t *testing.T) {
 	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
 }
 
+// The same written by SQLite, as with pragmas that it alone can follow, and read by SQLite, as where files cannot be
+// mapped.
+func TestConformanceSQL(t *testing.T) {
+	writePages, mapTrees = false, false
+	defer func() { writePages, mapTrees = true, true }()
+	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1})
+}
+
 func BenchmarkStorage(b *testing.B) { plugintest.Bench(b, Driver{}) }

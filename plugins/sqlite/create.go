@@ -120,10 +120,13 @@ func buildEmpty(path string, size int, o plugin.WriteOptions, pragmas []pragma) 
 	return f.Sync()
 }
 
+// writePages is false where tests have SQLite write everything.
+var writePages = true
+
 // ownPages says whether the pages of messages can be written without SQLite: the user's pragmas do not ask for anything
 // else.
 func ownPages(pragmas []pragma) bool {
-	return !slices.ContainsFunc(pragmas, func(p pragma) bool { return p.name != "page_size" && p.name != "cache_size" })
+	return writePages && !slices.ContainsFunc(pragmas, func(p pragma) bool { return p.name != "page_size" && p.name != "cache_size" })
 }
 
 // open opens the finished empty database for recording.

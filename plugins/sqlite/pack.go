@@ -153,32 +153,51 @@ func find(extras []extra, id int64, at *int) *extra {
 	return &extras[i]
 }
 
-// findInPack returns the entry of one message from a pack row.
-func findInPack(first int64, row []byte, id int64) (e extra, ok bool, err error) {
-	r := packReader{b: row}
-	if v := r.byte(); v != packVersion && !r.bad {
-		return e, false, fmt.Errorf("pack %d: version %d: %w", first, v, errPack)
+// packCursor finds the entries of messages in a pack row, one behind the other without reading any twice.
+type packCursor struct {
+	first int64
+	row   []byte
+	r     packReader
+	left  uint64 // entries not yet read
+	at    extra  // the entry read last; its id is first before that
+	begun bool
+}
+
+// open goes to the beginning of a pack.
+func (c *packCursor) open(first int64, row []byte) error {
+	*c = packCursor{first: first, row: row, r: packReader{b: row}}
+	c.at.id = first
+	if v := c.r.byte(); v != packVersion && !c.r.bad {
+		return fmt.Errorf("pack %d: version %d: %w", first, v, errPack)
 	}
-	n := r.uvarint()
-	for k := r.uvarint(); k > 0 && !r.bad; k-- {
-		r.uvarint()
-		r.uvarint()
-		r.uvarint()
+	c.left = c.r.uvarint()
+	for k := c.r.uvarint(); k > 0 && !c.r.bad; k-- {
+		c.r.uvarint()
+		c.r.uvarint()
+		c.r.uvarint()
 	}
-	e.id = first
-	for ; n > 0 && !r.bad; n-- {
-		head := r.uvarint()
-		e.id += int64(head >> 1)
-		if e.hasSend = head&1 != 0; e.hasSend {
-			e.sendDelta = r.varint()
+	return c.r.err(first)
+}
+
+// find goes on to a message; ok is false where the pack, from here on, has none with that id.
+func (c *packCursor) find(id int64) (ok bool, err error) {
+	for c.left > 0 && (!c.begun || c.at.id < id) {
+		c.begun = true
+		c.left--
+		head := c.r.uvarint()
+		e := extra{id: c.at.id + int64(head>>1), hasSend: head&1 != 0}
+		if e.hasSend {
+			e.sendDelta = c.r.varint()
 		}
-		e.source = uint32(r.uvarint())
-		e.seq = r.uvarint()
-		if e.id >= id && !r.bad {
-			return e, e.id == id, nil
+		e.source = uint32(c.r.uvarint())
+		e.seq = c.r.uvarint()
+		c.at = e
+		if c.r.bad {
+			c.left = 0
+			return false, c.r.err(c.first)
 		}
 	}
-	return e, false, r.err(first)
+	return c.begun && c.at.id == id, nil
 }
 
 // packReader reads varints; after the end it sets bad and returns zeros.

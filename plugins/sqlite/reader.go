@@ -25,8 +25,8 @@ type reader struct {
 	mu     sync.Mutex
 	base   *view       // settled storages only
 	idle   []*viewConn // connections to base that no iterator uses
-	tree   *treeFile   // base for short ranges; nil = they are read like others
-	points []*pointState
+	tree   *treeFile   // base, read without SQLite; nil = that cannot be done
+	states []*treeState
 	users  int // iterators on base
 	closed bool
 }
@@ -83,7 +83,7 @@ func openReader(ctx context.Context, path string, o plugin.ReadOptions) (*reader
 	}
 	r.finishInfo(t, vc.v)
 	if r.settled {
-		if len(pragmas) == 0 {
+		if len(pragmas) == 0 && r.index != "" {
 			if r.tree, err = openTreeFile(vc); err != nil {
 				return nil, vc.explain(err)
 			}
@@ -168,8 +168,8 @@ func (r *reader) Messages(q plugin.Query) (plugin.Iterator, error) {
 	if !r.settled {
 		return &pagedIterator{r: r, q: q, limit: pageMessages}, nil
 	}
-	if r.tree != nil && point(q) {
-		return r.newPoint(q), nil
+	if r.tree != nil && (r.tree.scans || point(q)) {
+		return r.newTreeIterator(q), nil
 	}
 	var vc *viewConn
 	if n := len(r.idle); n > 0 {

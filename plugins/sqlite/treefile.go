@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/gobag/gobag/plugin"
@@ -20,6 +21,56 @@ type treeFile struct {
 	messages uint32 // root pages
 	stamps   uint32
 	packs    uint32 // 0 = there are none
+	scans    bool   // long ranges can be read too
+	ring     *ring  // what is in memory, of a long range; nil = that is left to the system
+}
+
+// ring is the pieces of a mapped file that are kept in memory while a long range is read.
+type ring struct {
+	pieces [8]int // number of the piece, plus one
+	next   int    // to be replaced
+	last   int    // used last
+}
+
+// pieceSize is the size of a piece; a multiple of every page size, of files and of memory.
+const pieceSize = 1 << 20
+
+// enter brings the piece with the byte at off into memory.
+func (t *treeFile) enter(off int) error {
+	n := off/pieceSize + 1
+	r := t.ring
+	if r.pieces[r.last] == n {
+		return nil
+	}
+	if i := slices.Index(r.pieces[:], n); i >= 0 {
+		r.last = i
+		return nil
+	}
+	if old := r.pieces[r.next]; old > 0 {
+		forget(t.piece(old))
+	}
+	r.pieces[r.next] = n
+	r.last = r.next
+	r.next = (r.next + 1) % len(r.pieces)
+	if err := populate(t.piece(n)); err != nil {
+		return t.corrupt(0, "it cannot be read any more: %w", err)
+	}
+	return nil
+}
+
+func (t *treeFile) piece(n int) []byte { return t.b[(n-1)*pieceSize : min(n*pieceSize, len(t.b))] }
+
+// done forgets the pieces.
+func (t *treeFile) done() {
+	if t.ring == nil {
+		return
+	}
+	for _, n := range t.ring.pieces {
+		if n > 0 {
+			forget(t.piece(n))
+		}
+	}
+	*t.ring = ring{}
 }
 
 // The forms of the tables, without spaces and in lower case.
@@ -28,6 +79,9 @@ const (
 	stampsForm   = "createindextimestamp_idxonmessages(timestampasc)"
 	packsForm    = "createtablegobag_data(idintegerprimarykey,datablobnotnull)"
 )
+
+// mapTrees is false where tests read settled storages through SQLite.
+var mapTrees = true
 
 // openTreeFile maps the file of a settled reader; nil where it has to be read through SQLite.
 func openTreeFile(vc *viewConn) (*treeFile, error) {
@@ -49,12 +103,13 @@ func openTreeFile(vc *viewConn) (*treeFile, error) {
 		}
 		return nil
 	})
-	if err != nil || t.messages == 0 || t.stamps == 0 {
+	if err != nil || t.messages == 0 || t.stamps == 0 || !mapTrees {
 		return nil, err
 	}
 	if t.b, err = mapFile(v.f.db, v.pages*v.pageSize); err != nil {
 		return nil, nil //nolint:nilerr // there is the other way
 	}
+	t.scans = populate(t.b[:min(len(t.b), t.pageSize)]) == nil
 	return t, nil
 }
 
@@ -98,6 +153,11 @@ func (t *treeFile) raw(page uint32) ([]byte, error) {
 		return nil, t.corrupt(0, "a page leads to page %d, which is not there", page)
 	}
 	off := (int(page) - 1) * t.pageSize
+	if t.ring != nil {
+		if err := t.enter(off); err != nil {
+			return nil, err
+		}
+	}
 	return t.b[off : off+t.pageSize : off+t.pageSize], nil
 }
 
