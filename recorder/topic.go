@@ -170,7 +170,7 @@ func (t *topic) addPublishers(ps []ros.Endpoint, encode func([]bag.QoSProfile) s
 	defer t.mu.Unlock()
 	for i := range ps {
 		p := &ps[i]
-		if p.Local || p.Topic.Type != t.typ {
+		if p.Local || p.Unsettled || p.Topic.Type != t.typ {
 			continue
 		}
 		if t.desc.TypeHash == "" && p.Topic.TypeHash != "" {

@@ -33,6 +33,9 @@ type Endpoint struct {
 	Vendor   string // "Cyclone DDS", "Fast DDS", …; "" unknown
 	Local    bool   // it is one of our own node
 	Reliable bool   // shorthand for QoS.Reliability == Reliable
+
+	// Unsettled says that QoS and type hash are not known yet: in ROS 1 a publisher tells them when it is connected to.
+	Unsettled bool
 }
 
 // TopicInfo is a topic of the graph with everything known about it. A name can carry several types.

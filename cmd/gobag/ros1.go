@@ -90,7 +90,7 @@ func runRecord1(a *app, f *recordFlags, o recorder.Options, stop *stopper, rec *
 	if err != nil {
 		return err
 	}
-	defer node.Close()
+	defer func() { _ = node.Close() }() // the recording is over
 	go func() {
 		select {
 		case <-node.Shutdown():

@@ -498,7 +498,7 @@ func (b *bench) damageROS1(packing, file string) error {
 	b.figure(silent == 0 && strange == 0 && last > total*9/10, packing+", cut at every percent", "more is read of a longer file, never anything else, and that it is cut is said",
 		"%d of %d messages at 99 %%, %d silent, %d wrong", last, total, silent, strange)
 	rng := rand.New(rand.NewPCG(3, 4))
-	silent, strange = 0, 0
+	silent = 0
 	worst := total
 	flips := pick(b, 200, 20)
 	for range flips {

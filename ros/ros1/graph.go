@@ -94,11 +94,11 @@ func (g *graph) rebuild() {
 		}
 		types := map[string]bool{}
 		for _, node := range g.state.publishers[name] {
-			o := g.known[peer{node, name}]
+			o, met := g.known[peer{node, name}]
 			t := ros.Topic{Name: name, Type: cmp.Or(o.typ, typ), TypeHash: o.md5}
 			q := offered(o.latching)
 			info.Publishers = append(info.Publishers, ros.Endpoint{ID: endpointID(kindPublisher, node, name, 0), Topic: t, QoS: q, Node: node,
-				Vendor: "ROS 1", Local: node == g.n.name, Reliable: true})
+				Vendor: "ROS 1", Local: node == g.n.name, Reliable: true, Unsettled: !met})
 			types[t.Type] = true
 		}
 		for _, node := range g.state.subscribers[name] {
@@ -177,6 +177,7 @@ func (n *Node) watch() {
 		if n.ctx.Err() != nil {
 			return
 		}
+		n.down.Store(err != nil)
 		if err != nil {
 			if !gone {
 				n.o.Logger.Warn("the ROS 1 master does not answer; open connections stay open", "master", n.o.Master, "err", err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bluenviron/goroslib/v2/pkg/apimaster"
@@ -45,6 +46,7 @@ type Node struct {
 	cancel   context.CancelFunc
 	workers  sync.WaitGroup
 	wake     chan struct{} // look at the master now
+	down     atomic.Bool   // the master did not answer when it was last asked
 	shutdown chan struct{} // the master or rosnode asked us to end
 	downOnce sync.Once
 
@@ -192,6 +194,17 @@ func (n *Node) gate(uri string) chan struct{} {
 		n.gates[uri] = g
 	}
 	return g
+}
+
+// unregistered notes what came of telling the master that something is over. A master that does not answer is not told
+// the rest: it would cost a time limit each.
+func (n *Node) unregistered(what, topic string, err error) {
+	if err != nil {
+		if e := new(url.Error); errors.As(err, &e) {
+			n.down.Store(true)
+		}
+		n.o.Logger.Debug("unregistering failed", "what", what, "topic", topic, "err", err)
+	}
 }
 
 // nudge makes the node look at the master soon.

@@ -53,6 +53,9 @@ func (n *Node) Advertise(t ros.Topic, q ros.QoS) (ros.Publisher, error) {
 	if err := n.checkTopic("advertise", t); err != nil {
 		return nil, err
 	}
+	if q.Reliability == ros.ReliabilityBestAvailable || q.Durability == ros.DurabilityBestAvailable {
+		return nil, fmt.Errorf("advertise %s: best_available is for subscriptions only", t.Name)
+	}
 	md5, definition := n.definitionOf(t)
 	p := &Publisher{topic: t, reliable: q.Reliability != ros.BestEffort}
 	for {
@@ -128,8 +131,8 @@ func (tp *topicPub) end() {
 	tp.drain()
 	tp.cancel()
 	tp.regMu.Lock()
-	if err := tp.n.master.UnregisterPublisher(tp.name, tp.n.uri); err != nil {
-		tp.n.o.Logger.Debug("unregistering a publisher failed", "topic", tp.name, "err", err)
+	if !tp.n.down.Load() {
+		tp.n.unregistered("publisher", tp.name, tp.n.master.UnregisterPublisher(tp.name, tp.n.uri))
 	}
 	tp.regMu.Unlock()
 	tp.mu.Lock() // nobody is added from here on

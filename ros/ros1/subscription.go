@@ -146,8 +146,8 @@ func (ts *topicSub) unregister() { ts.once.Do(ts.end) }
 func (ts *topicSub) end() {
 	ts.cancel()
 	ts.regMu.Lock() // no registration comes after
-	if err := ts.n.master.UnregisterSubscriber(ts.name, ts.n.uri); err != nil {
-		ts.n.o.Logger.Debug("unregistering a subscription failed", "topic", ts.name, "err", err)
+	if !ts.n.down.Load() {
+		ts.n.unregistered("subscription", ts.name, ts.n.master.UnregisterSubscriber(ts.name, ts.n.uri))
 	}
 	ts.regMu.Unlock()
 	ts.mu.Lock()
