@@ -100,9 +100,28 @@ func (m *memtable) pending() int {
 
 // sort brings entries into the order of keys.
 func (m *memtable) sort() {
-	if !m.sorted {
+	if !m.sorted && !settle(m.entries) {
 		slices.SortFunc(m.entries, func(a, b memEntry) int { return compareStamps(a.stamp, b.stamp) })
 	}
+}
+
+// settle sorts by insertion, which costs next to nothing where topics were merely a little late among each other. It
+// returns false, and leaves some other order, when that becomes too much.
+func settle(es []memEntry) bool {
+	moves := 16 * len(es)
+	for i := 1; i < len(es); i++ {
+		e := es[i]
+		k := i
+		for ; k > 0 && e.less(es[k-1].stamp); k-- {
+			es[k] = es[k-1]
+			if moves--; moves < 0 {
+				es[k-1] = e
+				return false
+			}
+		}
+		es[k] = e
+	}
+	return true
 }
 
 // reset empties the memtable, keeping its memory unless that is far more than limit.

@@ -16,7 +16,10 @@ type tableList struct {
 }
 
 func compareStamps(a, b stamp) int {
-	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.order, b.order))
+	if c := cmp.Compare(a.time, b.time); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.order, b.order)
 }
 
 // arrange makes the list of all tables of parts.
