@@ -393,15 +393,15 @@ func offered(c *cell) {
 func sentNames(c *cell) {
 	n := c.net()
 	watchers := []nodeWatcher{watch(c.T, n, c.peer, 24)}
-	rec := record(c.T, n, []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}})
+	rec := record(c.T, n, []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}}, "--remote-control", "off")
 	c.publish(n, c.peer, []lab.Topic{{Kind: lab.Imu, Name: "/imu", Hz: 100}}, "--node", "/robot/driver:16")
 	watchers = append(watchers, watch(c.T, n, c.peer, 16))
 	for _, w := range watchers {
-		w.see(c.T, "/gobag_recorder", &lab.Node{Reads: []string{"rt/imu"}})
+		w.see(c.T, "/rosbag2_recorder", &lab.Node{Reads: []string{"rt/imu"}})
 	}
 	c.must(rec.Stop(patience))
 	for _, w := range watchers {
-		w.see(c.T, "/gobag_recorder", nil)
+		w.see(c.T, "/rosbag2_recorder", nil)
 		w.misread(c.T, hex.EncodeToString(wire.VendorGobag[:])) // our ids begin with it
 	}
 }

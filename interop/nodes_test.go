@@ -78,25 +78,25 @@ func TestNodeList(t *testing.T) {
 	onWire := []string{"rt/chatter", "rt/imu"}
 	watchers := watchAll(t, n)
 	pub := publish(t, n, topics, "--node", "/lab/driver:16")
-	rec := record(t, n, topics)
+	rec := record(t, n, topics, "--remote-control", "off") // nothing but its readers
 	var gobags []string
 	for _, w := range watchers {
-		gobags = append(gobags, w.see(t, "/gobag_recorder", &lab.Node{Reads: onWire}).Participant)
+		gobags = append(gobags, w.see(t, "/rosbag2_recorder", &lab.Node{Reads: onWire}).Participant)
 	}
 	must(t, rec.Stop(patience))
 	must(t, pub.Stop(patience))
 	for _, w := range watchers {
-		w.see(t, "/gobag_recorder", nil)
+		w.see(t, "/rosbag2_recorder", nil)
 	}
-	play, err := gobag.Play(n, rec.Dir, "--loop")
+	play, err := gobag.Play(n, rec.Dir, "--loop", "--remote-control", "off")
 	must(t, err)
 	t.Cleanup(play.Kill)
 	for _, w := range watchers {
-		gobags = append(gobags, w.see(t, "/gobag_player", &lab.Node{Writes: onWire}).Participant)
+		gobags = append(gobags, w.see(t, "/rosbag2_player", &lab.Node{Writes: onWire}).Participant)
 	}
 	must(t, play.Stop(patience))
 	for _, w := range watchers {
-		w.see(t, "/gobag_player", nil)
+		w.see(t, "/rosbag2_player", nil)
 		for _, id := range gobags {
 			w.misread(t, id)
 		}
@@ -122,13 +122,13 @@ func TestNodeFormsStayApart(t *testing.T) {
 	publish(t, n, topics, "--node", "/lab/driver:16")
 	// A node of Humble is there before the recorder; the others come later, one of Humble as well.
 	watchers := []nodeWatcher{watch(t, n, lab.Fast, 24)}
-	rec := record(t, n, topics)
+	rec := record(t, n, topics, "--remote-control", "off") // nothing but its readers
 	seen := &lab.Node{Reads: []string{"rt/imu"}}
-	recorder := watchers[0].see(t, "/gobag_recorder", seen).Participant
+	recorder := watchers[0].see(t, "/rosbag2_recorder", seen).Participant
 	watchers = append(watchers, watch(t, n, lab.Cyclone, 24), watch(t, n, lab.Cyclone, 16), watch(t, n, lab.Fast, 16))
 	humble := map[string]bool{} // participants
 	for _, w := range watchers {
-		w.see(t, "/gobag_recorder", seen)
+		w.see(t, "/rosbag2_recorder", seen)
 		humble[w.id()] = w.humble
 	}
 	time.Sleep(500 * time.Millisecond)

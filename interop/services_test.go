@@ -45,7 +45,7 @@ func TestServicesAndActions(t *testing.T) {
 		for i := range recordings {
 			r := &recordings[i]
 			var err error
-			r.Recording, err = gobag.RecordWith(n, filepath.Join(t.TempDir(), "bag"), append(r.flags, "-s", "sqlite3")...)
+			r.Recording, err = gobag.RecordWith(n, filepath.Join(t.TempDir(), "bag"), append(r.flags, "-s", "sqlite3", "--remote-control", "off")...)
 			must(t, err)
 			t.Cleanup(r.Kill)
 		}
