@@ -88,14 +88,14 @@ func (s *state) passes(t *fieldTest, leaf int) bool {
 	c := &s.p.Columns()[leaf]
 	v := &s.b.Cols[leaf]
 	row := s.b.Rows() - 1
-	n := int64(0)
+	var n int64
 	switch c.Kind {
 	case shred.String, shred.WString:
 		return !t.text || sameText(v.Bytes(row), t.s)
 	case shred.Bytes:
 		return true
 	case shred.Float32, shred.Float64:
-		f := 0.0
+		var f float64
 		if c.Kind == shred.Float32 {
 			f = float64(v.F32[row])
 		} else {

@@ -59,7 +59,7 @@ func (t *table) BestIndex(info *vtab.IndexInfo) error {
 		if !c.Usable {
 			continue
 		}
-		token := ""
+		var token string
 		switch {
 		case c.Column == colLogTime:
 			token = timeOps[c.Op]
