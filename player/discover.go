@@ -97,7 +97,7 @@ func allMatched(g ros.Graph, pubs []*publication) bool {
 		}
 		waiting := 0
 		for _, s := range topics[i].Subscriptions {
-			if !s.Local && s.Topic.Type == pub.Type {
+			if !s.Local && (s.Topic.Type == pub.Type || s.Topic.Type == "") { // "" takes any, in ROS 1
 				waiting++
 			}
 		}
