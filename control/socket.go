@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,11 @@ func Listen(path string, commands Commands, log *slog.Logger) (*Socket, error) {
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	if fi, err := os.Stat(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	} else if runtime.GOOS != "windows" && fi.Mode().Perm()&0o022 != 0 && fi.Mode()&os.ModeSticky == 0 {
+		return nil, fmt.Errorf("control socket: others may exchange files in %s", filepath.Dir(path))
 	}
 	if c, err := net.DialTimeout("unix", path, dialTimeout); err == nil {
 		_ = c.Close()

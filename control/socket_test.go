@@ -180,6 +180,19 @@ func TestSocketPaths(t *testing.T) {
 	}
 }
 
+func TestSocketInOpenDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such permissions")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(filepath.Join(dir, "a.sock"), testCommands(), nil); err == nil || !strings.Contains(err.Error(), "others may exchange files") {
+		t.Error(err)
+	}
+}
+
 func TestParseRemote(t *testing.T) {
 	for s, want := range map[string]Remote{"": RemoteLimited, "off": RemoteOff, "limited": RemoteLimited, "full": RemoteFull} {
 		if got, err := ParseRemote(s); err != nil || got != want {
