@@ -152,7 +152,7 @@ func TestNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rounds := 300
+	rounds := effort(300, 100)
 	if testing.Short() {
 		rounds = 30
 	}
