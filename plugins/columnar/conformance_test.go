@@ -11,10 +11,6 @@ func TestConformance(t *testing.T) {
 	plugintest.Run(t, Driver{}, plugintest.Options{Damage: damageTable})
 }
 
-func TestConformanceSmall(t *testing.T) {
-	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Preset: plugin.PresetSmall}})
-}
-
 func TestCrashFast(t *testing.T) {
 	plugintest.Crash(t, Driver{}, plugintest.Options{Kills: 2, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
 }

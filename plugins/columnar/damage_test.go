@@ -108,8 +108,8 @@ func TestFlipEveryByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := 1
-	if testing.Short() {
-		step = 7
+	if testing.Short() || raceDetector {
+		step = 23
 	}
 	for _, d := range []string{dir, live} {
 		paths := append(files(t, d, "*"), append(files(t, d, "*", "*.parquet"), files(t, d, "log", "*")...)...)
@@ -205,7 +205,7 @@ func TestTornLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := len(ms) + 1
-	for n := fi.Size() - 1; n >= 0; n -= 491 {
+	for n := fi.Size() - 1; n >= 0; n -= 1499 {
 		live := copyDir(t, dir)
 		if err := cut(name, int(n))(live); err != nil {
 			t.Fatal(err)
