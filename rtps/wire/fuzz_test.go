@@ -169,6 +169,7 @@ func (c *checker) participant(payload []byte, inline *InlineQoS, vendor VendorID
 		return
 	}
 	c.parsed++
+	p.Secured = false // we never say so
 	if p.Version == (Version{}) {
 		p.Version = Protocol
 	}
