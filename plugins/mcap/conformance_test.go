@@ -14,6 +14,7 @@ func TestConformance(t *testing.T) {
 
 // The same with what users may set differently.
 func TestConformanceHumble(t *testing.T) {
+	t.Parallel()
 	plugintest.Run(t, Driver{}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Compat: plugin.CompatHumble, Preset: plugin.PresetSmall}})
 }
 
@@ -31,11 +32,13 @@ func (d configured) Create(ctx context.Context, path string, o plugin.WriteOptio
 }
 
 func TestConformanceUnchunked(t *testing.T) {
+	t.Parallel()
 	plugintest.Run(t, configured{config: map[string]any{"noChunking": true}}, plugintest.Options{Kills: 1, Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
 }
 
 // Small chunks that overlap, lz4, no summary.
 func TestConformanceLZ4(t *testing.T) {
+	t.Parallel()
 	plugintest.Run(t, configured{config: map[string]any{"compression": "Lz4", "chunkSize": 2000, "noSummary": true}}, plugintest.Options{Kills: 1})
 }
 
