@@ -40,7 +40,6 @@ type Subscription struct {
 	topic    ros.Topic
 	handler  func(ros.Sample)
 	received atomic.Uint64
-	closed   atomic.Bool
 
 	mu    sync.Mutex
 	final *ros.SubscriptionStats
@@ -226,7 +225,6 @@ func (s *Subscription) stats(open bool) ros.SubscriptionStats {
 
 // keep remembers the last numbers.
 func (s *Subscription) keep() {
-	s.closed.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.final == nil {
