@@ -338,14 +338,36 @@ func (w *Writer) correct(m *Metadata) {
 	w.correctTopics(m, info)
 }
 
-// correctTopics sets the counts of topics to those of the closed files plus those of the last one.
+// correctTopics sets the counts of topics to those of the closed files plus those of the last one. What Write took and the
+// last one does not hold is lost, in the counts of the topics and in the loss ledger.
 func (w *Writer) correctTopics(m *Metadata, last plugin.Info) {
 	held := map[topicKey]uint64{}
 	for _, t := range last.Topics {
 		held[topicKey{t.Name, t.Type}] += t.Count
 	}
+	ledger, err := ParseLedger(m.CustomData[KeyLedger])
+	known := err == nil
+	w.stateMu.Lock()
+	defer w.stateMu.Unlock()
 	for i := range m.Topics {
-		t := &m.Topics[i]
-		t.MessageCount = t.MessageCount - w.topics[i].inFile + held[topicKey{t.Name, t.Type}]
+		t, s := &m.Topics[i], &w.topics[i]
+		there := held[topicKey{t.Name, t.Type}]
+		t.MessageCount = t.MessageCount - s.inFile + there
+		if there >= s.inFile {
+			continue
+		}
+		gone := min(s.inFile-there, s.messages-s.repeated)
+		s.messages -= gone
+		s.lost += gone
+		w.messages -= gone
+		if e, ok := ledger.Topics[t.Name]; ok {
+			n := min(gone, e.Recorded)
+			e.Recorded -= n
+			e.Lost.Storage += n
+			ledger.Topics[t.Name] = e
+		}
+	}
+	if known && len(ledger.Topics) > 0 {
+		m.CustomData[KeyLedger] = ledger.Encode()
 	}
 }

@@ -359,6 +359,34 @@ func TestWriterFails(t *testing.T) {
 	}
 }
 
+// What Write took and the storage does not hold after a failure is lost, for the topics and in the ledger.
+func TestWriterFailsLater(t *testing.T) {
+	d := newHooked()
+	dir := bagDir(t)
+	w := mustCreate(t, dir, WriterOptions{StorageID: d.name, SyncInterval: -1})
+	a, b := mustTopic(t, w, "/a", "x/msg/A"), mustTopic(t, w, "/b", "x/msg/A")
+	mustWrite(t, w, plugin.Message{Topic: a, RecvTime: 5}, plugin.Message{Topic: b, RecvTime: 6})
+	d.swallow = true
+	mustWrite(t, w, plugin.Message{Topic: a, RecvTime: 7}, plugin.Message{Topic: a, RecvTime: 8})
+	d.sync = func() error { return errHook }
+	if err := w.Sync(); !errors.Is(err, errHook) {
+		t.Fatal(err)
+	}
+	w.SetCustomData(KeyLedger, Ledger{Topics: map[string]TopicLedger{"/a": {Received: 4, Recorded: 3, Lost: Lost{Queue: 1}}, "/b": {Received: 1, Recorded: 1}}}.Encode())
+	if err := w.Close(); !errors.Is(err, errHook) {
+		t.Fatal(err)
+	}
+	s := w.Topics()
+	if s[0].Messages != 1 || s[0].Lost != 2 || s[1].Messages != 1 || s[1].Lost != 0 || w.Stats().Messages != 2 {
+		t.Errorf("%+v", s)
+	}
+	m := readMeta(t, dir)
+	l, err := ParseLedger(m.CustomData[KeyLedger])
+	if la, lb := l.Topics["/a"], l.Topics["/b"]; err != nil || m.MessageCount != 2 || la.Recorded != 1 || la.Lost != (Lost{Queue: 1, Storage: 2}) || lb.Recorded != 1 || lb.Lost.Total() != 0 {
+		t.Errorf("%d messages, %+v, %v", m.MessageCount, l, err)
+	}
+}
+
 // When the new file of a split cannot be opened, the old one goes on, and it is tried again later.
 func TestSplitFails(t *testing.T) {
 	for _, where := range []string{"create", "topic"} {

@@ -99,6 +99,26 @@ func TestFailingClose(t *testing.T) {
 	})
 }
 
+// What the storage took and turned out not to hold at the end is lost, not recorded.
+func TestStorageHoldsLess(t *testing.T) {
+	inBubble(t, rostest.Options{}, func(g *rig) {
+		a := g.advertise("/a")
+		g.storage.closeErr = errors.New("cannot close")
+		g.start(Options{Topics: []string{"/a"}})
+		g.publish(a, 3, 10)
+		settled()
+		g.storage.mu.Lock()
+		g.storage.swallow = true
+		g.storage.mu.Unlock()
+		g.publish(a, 4, 10)
+		settled()
+		res, err := g.stop()
+		if l := res.Ledger.Topics["/a"]; !errors.Is(err, g.storage.closeErr) || l.Received != 7 || l.Recorded != 3 || l.Lost.Storage != 4 {
+			t.Fatalf("%v, %+v", err, l)
+		}
+	})
+}
+
 func TestDiskFullWhileWriting(t *testing.T) {
 	for _, c := range []struct {
 		failure error

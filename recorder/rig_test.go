@@ -262,6 +262,7 @@ type storage struct {
 	failAfter int           // messages until a write fails; negative = never
 	failure   error
 	closeErr  error
+	swallow   bool // writes are taken and reach nothing
 
 	writes    atomic.Int64 // batches begun
 	abandoned atomic.Int64 // writes that stay frozen after the test
@@ -331,9 +332,13 @@ func (w *faultyWriter) Write(batch []plugin.Message) error {
 	if w.s.failAfter >= 0 {
 		w.s.failAfter -= len(batch)
 	}
+	swallow := w.s.swallow
 	w.s.mu.Unlock()
 	if fail {
 		return w.s.failure
+	}
+	if swallow {
+		return nil
 	}
 	err := w.Writer.Write(batch)
 	w.size.Store(w.Writer.Size())

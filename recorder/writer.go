@@ -297,9 +297,24 @@ func (w *writer) close() error {
 	w.storeLedger(w.r.finalLedger())
 	last := w.bag.Stats().File
 	err := w.bag.Close()
+	w.takeBack()
 	w.r.emitSplit(last, "")
 	if w.failed != nil {
 		return nil // reported already; Close repeats it
 	}
 	return err
+}
+
+// takeBack counts as lost what the bag had taken and its storage turned out not to hold after a failure.
+func (w *writer) takeBack() {
+	stats := w.bag.Topics()
+	for _, t := range w.r.allTopics() {
+		if t.id == 0 || int(t.id) > len(stats) {
+			continue
+		}
+		if n, kept := t.recorded.Load(), stats[t.id-1].Messages; kept < n {
+			t.recorded.Store(kept)
+			t.refused.Add(n - kept)
+		}
+	}
 }
