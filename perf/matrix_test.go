@@ -39,6 +39,9 @@ func playChild(mode string, args []string) error {
 	if mode == "storage" {
 		return storageChild(args)
 	}
+	if mode == "insert" {
+		return insertChild(args)
+	}
 	if args[0] == "perf" {
 		switch mode {
 		case "publisher fails":

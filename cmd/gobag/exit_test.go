@@ -75,6 +75,7 @@ func TestExitCodes(t *testing.T) {
 		{"perf bad size", "perf record --size 3", nil, 2, "size 3"},
 		{"perf storage of nothing", "perf storage --target rocks", nil, 2, "rocks"},
 		{"perf storage bad size", "perf storage --size x", nil, 2, "x"},
+		{"perf insert into nothing", "perf insert --target rocks", nil, 2, "rocks"},
 		{"perf blobs of nothing", "perf blobs --count 0", nil, 2, "count 0"},
 		{"demo exists", "demo -o " + dir, nil, 1, "exists already"},
 		{"version", "version", nil, 0, ""},
