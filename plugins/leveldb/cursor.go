@@ -29,9 +29,9 @@ type cursor struct {
 	windowAt    int64
 	dec         []byte
 
-	verifier verifier
-	inOrder  bool // the block to be read next is one of many
-	isMapped bool // ms are in a mapped table
+	ahead    *lookahead // nil where there is none
+	inOrder  bool       // the block to be read next is one of many
+	isMapped bool       // ms are in a mapped table
 }
 
 // reset makes a cursor ready for another table, keeping what it has read.
@@ -45,7 +45,7 @@ func (c *cursor) reset(t *tableFile, order *keyOrder, topic plugin.TopicID, reve
 
 // leave ends the use of the table, which may be unmapped then.
 func (c *cursor) leave() {
-	c.verifier.reset()
+	c.ahead = nil
 	if c.isMapped {
 		c.loadedBlock, c.isMapped, c.ms = -1, false, c.ms[:0]
 	}
@@ -174,12 +174,15 @@ func (c *cursor) load() error {
 // read returns what is in a block: by the mapped table where that pays.
 func (c *cursor) read(e *indexEntry, sequential bool) (b []byte, err error) {
 	c.isMapped = false
-	if e.size >= mapBlock {
-		if mapped := c.table.bytes(); mapped != nil {
-			err := c.verifier.check(c.table, mapped, c.block, sequential && !c.reverse)
+	if e.size >= mapBlock || c.ahead != nil {
+		if m, ok := c.table.blocks(); ok {
+			err := m.check(c.block)
+			if c.ahead != nil {
+				c.ahead.took(e.size)
+			}
 			if err == nil {
 				c.isMapped = true
-				b, c.dec, err = c.table.unpack(mapped[e.off:e.off+int64(e.size)+blockTrailer], e.off, c.dec)
+				b, c.dec, err = c.table.unpack(m.data[e.off:e.off+int64(e.size)+blockTrailer], e.off, c.dec)
 			}
 			if !errors.Is(err, errFault) {
 				return b, err

@@ -29,8 +29,9 @@ type iterator struct {
 	any     bool // last is set
 	err     error
 
-	spare    []*cursor // not in use, for their buffers
-	journals []cursor  // over what journals held, by part
+	spare    []*cursor  // not in use, for their buffers
+	journals []cursor   // over what journals held, by part
+	ahead    *lookahead // nil where no row of tables is read
 }
 
 // spareCursors is how many cursors an iterator keeps for later.
@@ -222,13 +223,23 @@ func (it *iterator) step() error {
 			it.pop()
 		}
 	}
-	for m := it.due(); m != nil; m = it.due() {
+	for tables := it.waiting; ; tables = it.waiting {
+		m := it.due()
+		if m == nil {
+			break
+		}
 		t, err := it.r.cache.acquireMessages(m)
 		if err != nil {
 			return err
 		}
 		c := it.tableCursor(t, m.part)
 		c.inOrder = !it.reverse && it.from.less(m.first) // a row of tables
+		if c.inOrder && it.ahead == nil && !it.until.less(m.last) {
+			it.ahead = lookAhead(it, tables)
+		}
+		if c.inOrder {
+			c.ahead = it.ahead
+		}
 		ok, err := c.start(it.origin())
 		if err != nil || !ok {
 			it.release(c)
@@ -295,6 +306,10 @@ func (it *iterator) corrupt(c *cursor, err error) error {
 
 // end lets go of all tables.
 func (it *iterator) end() {
+	if it.ahead != nil {
+		it.ahead.stop()
+		it.ahead = nil
+	}
 	for i, c := range it.heap {
 		it.release(c)
 		it.heap[i] = nil

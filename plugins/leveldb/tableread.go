@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/golang/snappy"
 
@@ -26,19 +27,22 @@ type tableFile struct {
 	closed bool
 
 	mapping sync.Mutex
-	mapped  []byte // nil where not mapped
-	mapNot  bool   // it cannot be
+	mapped  []byte          // nil where not mapped
+	mapNot  bool            // it cannot be
+	states  []atomic.Uint32 // of mappedBlocks
 }
 
-// bytes returns the mapped table; nil where that is not to be had. It stays mapped as long as someone holds the table.
-func (t *tableFile) bytes() []byte {
+// blocks returns the blocks of the mapped table; ok is false where that is not to be had. It stays mapped as long as
+// someone holds the table.
+func (t *tableFile) blocks() (m mappedBlocks, ok bool) {
 	t.mapping.Lock()
 	defer t.mapping.Unlock()
 	if t.mapped == nil && !t.mapNot {
 		t.mapped = mapFile(t.f, t.size)
 		t.mapNot = t.mapped == nil
+		t.states = make([]atomic.Uint32, len(t.index))
 	}
-	return t.mapped
+	return mappedBlocks{t, t.mapped, t.states}, !t.mapNot
 }
 
 // letGo unmaps the table, which no one holds.

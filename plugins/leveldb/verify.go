@@ -6,119 +6,111 @@ import (
 	"hash/crc32"
 	"runtime"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 )
 
-// Large blocks are not copied out of the page cache but read where it is mapped. What is left of the work is the checksum;
-// a cursor that reads one block after the other shares it with a second goroutine, which checks what comes next.
-const (
-	mapBlock  = 32 << 10  // blocks from here on are mapped
-	verifyRun = 512 << 10 // bytes that are checked at once
-)
+// Large blocks, and small ones when one is read after the other, are not copied out of the page cache but read where it is
+// mapped. What is left of the work is the checksum, which is compared once for each block of an open table, by the cursor
+// that wants it or, ahead of it, by lookahead.
+const mapBlock = 32 << 10
 
 // errFault says that mapped bytes could not be read: the file was cut off, or the disk fails. Reading them says which.
 var errFault = errors.New("a mapped file cannot be read")
 
-// verified is a row of blocks whose checksums were compared.
-type verified struct {
-	from, to int   // blocks
-	bad      int   // the first that is not good
-	err      error // nil where all are good
+// States of a block of a mapped table.
+const (
+	blockUnknown uint32 = iota
+	blockTaken          // its checksum is being compared
+	blockGood
+)
+
+// mappedBlocks are the blocks of a mapped table. Safe for concurrent use.
+type mappedBlocks struct {
+	t      *tableFile
+	data   []byte
+	states []atomic.Uint32 // by block
 }
 
-func (v *verified) has(block int) bool { return block >= v.from && block < v.to }
+// check makes sure that the checksum of a block is right. Where lookahead is at it, the one behind it is compared
+// meanwhile, so that neither waits for the other.
+func (m mappedBlocks) check(block int) error {
+	for next := block + 1; m.states[block].Load() == blockTaken && next < len(m.states); next++ {
+		_, _ = m.take(next, nil) // an error is found again when it is asked for
+	}
+	switch m.states[block].Load() {
+	case blockGood:
+		return m.reach(block)
+	case blockTaken: // rather twice than waiting
+		return m.compare(block, nil)
+	}
+	taken, err := m.take(block, nil)
+	if err == nil && !taken {
+		return m.check(block)
+	}
+	return err
+}
 
-// of is the verdict on a block of the row.
-func (v *verified) of(block int) error {
-	if v.err != nil && block >= v.bad {
-		return v.err
+// take compares the checksum of a block that no one has looked at. touched is as for compare.
+func (m mappedBlocks) take(block int, touched *int64) (taken bool, err error) {
+	if !m.states[block].CompareAndSwap(blockUnknown, blockTaken) {
+		return false, nil
+	}
+	if err := m.compare(block, touched); err != nil {
+		m.states[block].Store(blockUnknown)
+		return true, err
+	}
+	m.states[block].Store(blockGood)
+	return true, nil
+}
+
+// reach says whether a block is still there: a file may be cut off after its checksums were compared.
+func (m mappedBlocks) reach(block int) (err error) {
+	defer catchFault(debug.SetPanicOnFault(true), &err)
+	e := &m.t.index[block]
+	runtime.KeepAlive(m.data[e.off+int64(e.size)+blockTrailer-1])
+	return nil
+}
+
+// compare compares the checksum of a block. Bytes come into the processor's cache faster when loads do not wait for each
+// other as those of a checksum do, so what is a little ahead is touched first; with touched, that goes on behind the block,
+// and is how far the file was touched.
+func (m mappedBlocks) compare(block int, touched *int64) (err error) {
+	const step, line = 3 << 10, 64 // hash/crc32 sums 3 KiB at once
+	const far = 64 << 10
+	defer catchFault(debug.SetPanicOnFault(true), &err)
+	e := &m.t.index[block]
+	at, end := e.off, e.off+int64(e.size)+1
+	low, high := at, end
+	if touched != nil {
+		low, high = max(at, *touched), int64(len(m.data))
+	}
+	var crc uint32
+	var bits byte
+	for at < end {
+		for ahead := min(at+far, high); low < ahead; low += line {
+			bits |= m.data[low]
+		}
+		next := min(at+step, end)
+		crc = crc32.Update(crc, castagnoli, m.data[at:next])
+		at = next
+	}
+	runtime.KeepAlive(bits)
+	if touched != nil {
+		*touched = low
+	}
+	if masked(crc) != binary.LittleEndian.Uint32(m.data[end:]) {
+		return m.t.wrongChecksum(e.off, e.size)
 	}
 	return nil
 }
 
-// verifier checks blocks for one cursor.
-type verifier struct {
-	done  verified
-	ahead verified // what the second goroutine is at
-	work  sync.WaitGroup
-}
-
-// check compares the checksum of a block of a mapped table; of those that come behind too where they are about to be
-// read.
-func (v *verifier) check(t *tableFile, mapped []byte, block int, sequential bool) error {
-	if v.done.has(block) {
-		return v.done.of(block)
-	}
-	v.work.Wait()
-	if v.ahead.has(block) {
-		v.done, v.ahead = v.ahead, verified{}
-		return v.done.of(block)
-	}
-	v.done = verified{from: block, to: block + 1}
-	if sequential {
-		v.done.to = t.run(block)
-		if v.ahead = (verified{from: v.done.to, to: t.run(v.done.to)}); v.ahead.from < v.ahead.to {
-			v.work.Add(1)
-			go func() {
-				defer v.work.Done()
-				v.ahead.verify(t, mapped)
-			}()
+// catchFault, deferred, makes errFault of a fault and puts back what debug.SetPanicOnFault was before.
+func catchFault(before bool, err *error) {
+	debug.SetPanicOnFault(before)
+	if p := recover(); p != nil {
+		if _, ok := p.(interface{ Addr() uintptr }); !ok {
+			panic(p)
 		}
-	}
-	v.done.verify(t, mapped)
-	return v.done.of(block)
-}
-
-// reset forgets what was checked. It waits for what is being checked.
-func (v *verifier) reset() {
-	v.work.Wait()
-	v.done, v.ahead = verified{}, verified{}
-}
-
-// run is the block behind those from block on that are checked at once.
-func (t *tableFile) run(block int) int {
-	for n := 0; block < len(t.index) && n < verifyRun; block++ {
-		n += t.index[block].size
-	}
-	return block
-}
-
-// checksumFar is the CRC-32C of bytes that are not in the processor's cache. Loads that do not wait for each other bring
-// them in faster than the checksum's own, so each piece is touched while the one before it is summed up.
-func checksumFar(b []byte) (crc uint32) {
-	const piece, line = 16 << 10, 64
-	var touched byte
-	for at := 0; at < len(b); at += piece {
-		next := b[min(at+piece, len(b)):min(at+2*piece, len(b))]
-		if at == 0 {
-			next = b[:min(2*piece, len(b))]
-		}
-		for i := 0; i < len(next); i += line {
-			touched |= next[i]
-		}
-		crc = crc32.Update(crc, castagnoli, b[at:min(at+piece, len(b))])
-	}
-	runtime.KeepAlive(touched)
-	return crc
-}
-
-// verify compares checksums up to the first that is wrong.
-func (v *verified) verify(t *tableFile, mapped []byte) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			if _, ok := p.(interface{ Addr() uintptr }); !ok {
-				panic(p)
-			}
-			v.err = errFault
-		}
-	}()
-	for v.bad = v.from; v.bad < v.to; v.bad++ {
-		e := &t.index[v.bad]
-		b := mapped[e.off : e.off+int64(e.size)+blockTrailer]
-		if masked(checksumFar(b[:e.size+1])) != binary.LittleEndian.Uint32(b[e.size+1:]) {
-			v.err = t.wrongChecksum(e.off, e.size)
-			return
-		}
+		*err = errFault
 	}
 }
