@@ -25,8 +25,9 @@ func (Driver) Extension() string { return ".db3" }
 func (Driver) Features() plugin.Features {
 	f := plugin.Features{
 		SendTime: true, Source: true, Metadata: true, Definitions: true, Reverse: true,
-		// Eight tables and an index of one page each are there before the first message; pages are larger where SQLite writes them.
-		MinSplitSize:   12 * sqlPage,
+		// The header, tables and indexes of one page each are there before the first message. Where pragmas make SQLite write
+		// the pages itself they are larger, and so is the file that a small split becomes.
+		MinSplitSize:   12 * pageSize,
 		MaxMessageSize: maxMessageSize,
 		Buffers:        8 << 20,
 	}
