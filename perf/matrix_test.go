@@ -42,6 +42,9 @@ func playChild(mode string, args []string) error {
 	if mode == "insert" {
 		return insertChild(args)
 	}
+	if mode == "tsbs" {
+		return tsbsChild(args)
+	}
 	if args[0] == "perf" {
 		switch mode {
 		case "publisher fails":

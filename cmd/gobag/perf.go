@@ -24,10 +24,10 @@ func newPerf(a *app) *cobra.Command {
 			if len(words) > 0 {
 				return usageError("perf: unknown verb %q (see \"gobag perf --help\")", words[0])
 			}
-			return usageError("perf: say what to measure: record, storage, insert, transport or blobs (see \"gobag perf --help\")")
+			return usageError("perf: say what to measure: record, storage, insert, tsbs-cpu, transport or blobs (see \"gobag perf --help\")")
 		},
 	}
-	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfInsert(a), newPerfTransport(a), newPerfPublish(a), newPerfStorageTask(a), newPerfTransportTask(a), newPerfInsertTask(a))
+	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfInsert(a), newPerfTSBSCPU(a), newPerfTransport(a), newPerfPublish(a), newPerfStorageTask(a), newPerfTransportTask(a), newPerfInsertTask(a), newPerfTSBSTask(a), newPerfTSBSQueries(a))
 	return cmd
 }
 
