@@ -82,6 +82,7 @@ fuzz:
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ) $$p; done; done
 
 soak: deps peers build
+	$(MAKE) --no-print-directory -C interop spark
 	GOBAG_SOAK=$(SOAK) GOBAG_INTEROP=required $(GO) test -count=1 -timeout 2h -run Soak -v ./interop
 
 release:

@@ -24,6 +24,10 @@ if kind == "duckdb":
     import duckdb
     rows = duckdb.connect().sql(text).fetchall()
     print(len(rows), rows[:3])
+elif kind == "spark":
+    names = {}
+    exec(text, names)
+    print(len(names["result"]), names["result"][:3])
 else:
     names = {}
     exec(text, names)
@@ -74,18 +78,30 @@ func makeFleet(t *testing.T, root string) {
 }
 
 // Every recipe of the page runs and finds something.
-func TestFleetRecipes(t *testing.T) {
+func TestFleetRecipes(t *testing.T) { runRecipes(t, "duckdb|polars", 6, "venv") }
+
+// The recipe for Spark, whose installation is large, runs in the soak tier.
+func TestSoakFleetSpark(t *testing.T) {
+	if os.Getenv("GOBAG_SOAK") == "" {
+		t.Skip("large: make soak")
+	}
+	runRecipes(t, "spark", 1, "spark")
+}
+
+// runRecipes runs the recipes of the kinds given, of which there are at least so many, in a virtual environment of
+// interop/python.
+func runRecipes(t *testing.T, kinds string, least int, venv string) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "fleet.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipes := regexp.MustCompile("(?s)```(?:sql|python) (duckdb|polars)\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(recipes) < 6 {
+	recipes := regexp.MustCompile("(?s)```(?:sql|python) ("+kinds+")\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(recipes) < least {
 		t.Fatalf("%d recipes", len(recipes))
 	}
 	root := t.TempDir()
 	makeFleet(t, filepath.Join(root, "fleet"))
-	interpreter, err := filepath.Abs(filepath.Join("python", "venv", "bin", "python"))
+	interpreter, err := filepath.Abs(filepath.Join("python", venv, "bin", "python"))
 	if err != nil {
 		t.Fatal(err)
 	}
