@@ -17,6 +17,12 @@ type ReaderConfig struct {
 	// Handler gets every sample, in order of each writer. It runs on a receive goroutine with the participant's mutex
 	// held: it must not block and must not call the participant or its readers and writers.
 	Handler func(Sample)
+
+	// Offer is asked before Handler where samples are acknowledged, and may refuse: then nothing of that writer is taken or
+	// acknowledged any more until Reader.Resume, and a writer that keeps all has to wait. What it gives up meanwhile is lost,
+	// and what is here already when it leaves goes to Handler. The sample is the caller's only where Offer returns true.
+	// The rules of Handler hold. nil refuses nothing.
+	Offer func(Sample) bool
 }
 
 // WriterConfig describes a writer.

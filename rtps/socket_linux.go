@@ -73,6 +73,15 @@ func (s *socket) drops() uint64 {
 	return uint64(mem[drops])
 }
 
+// Large datagrams are taken a few at a time: what came is dealt with while it is in the processor's cache, and acknowledged
+// at once, for which a writer with little history waits. Against 32 at once it doubles the speed of a Cyclone DDS writer of
+// samples of 1 MB, and one by one is no better.
+const (
+	bulkSize   = 4 << 10 // bytes of a datagram on average
+	bulkBatch  = 2
+	bulkMemory = 64 // small datagrams in a row before more are taken at once again
+)
+
 // stampSpace is the control message that carries a stamp: a header and a timespec.
 const stampSpace = unix.SizeofCmsghdr + 16
 
@@ -97,8 +106,9 @@ func (s *socket) receive(batch int, lulled bool, f func(datagrams [][]byte, stam
 	_ = s.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) }) // without it: no stamps
 	var n uintptr
 	var errno syscall.Errno
+	want, bulk := batch, 0
 	read := func(fd uintptr) bool {
-		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(batch), unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(want), unix.MSG_DONTWAIT, 0, 0)
 		return errno != unix.EAGAIN
 	}
 	var l lulls
@@ -123,6 +133,14 @@ func (s *socket) receive(batch int, lulled bool, f func(datagrams [][]byte, stam
 			hdrs[i].hdr.SetControllen(stampSpace)
 		}
 		f(got, stamps)
+		if bytes >= int(n)*bulkSize {
+			bulk = bulkMemory
+		} else if bulk > 0 {
+			bulk -= int(n)
+		}
+		if want = batch; bulk > 0 {
+			want = min(batch, bulkBatch)
+		}
 		if !lulled {
 			continue
 		}

@@ -26,6 +26,7 @@ type source struct {
 	history  bool // begin with the oldest sample that the writer has, not with the first new one
 	ignored  bool // acknowledge and drop
 	removed  bool
+	held     bool  // ReaderConfig.Offer refused the next sample: nothing is taken until Resume
 	early    int64 // lowest sequence number seen before the match; 0 none
 
 	received, lost uint64
@@ -147,15 +148,20 @@ func (s *source) deliver(m *meta, owner *buffer, cost int) {
 	}
 	s.received++
 	r.received++
+	r.cfg.Handler(s.sample(m, owner, cost))
+}
+
+// sample is what a handler gets.
+func (s *source) sample(m *meta, owner *buffer, cost int) Sample {
 	t := m.time
 	if t == 0 {
 		t = s.p.wall
 	}
 	out := Sample{Data: m.payload, SourceTime: t, RecvTime: s.p.wall, Writer: s.guid, Seq: m.seq, Cost: cost, Owner: owner}
-	if r.cfg.Related && m.inline.HasRelated {
+	if s.r.cfg.Related && m.inline.HasRelated {
 		out.Related = &SampleID{Writer: m.inline.RelatedGUID, Seq: m.inline.RelatedSeq}
 	}
-	r.cfg.Handler(out)
+	return out
 }
 
 // drain delivers what is complete at the head.
@@ -168,8 +174,14 @@ func (s *source) drain() {
 			continue
 		}
 		e := s.pending[s.next]
-		if e == nil || !e.complete {
+		if e == nil || !e.complete || s.held {
 			break
+		}
+		if s.offers() {
+			if !s.offer(e) {
+				break
+			}
+			continue
 		}
 		delete(s.pending, s.next)
 		s.next++

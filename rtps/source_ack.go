@@ -145,6 +145,9 @@ func (s *source) answer(must bool) {
 	asks := false
 	var partial [4]*pend // asked for by fragments
 	partials := 0
+	if s.held { // nothing is asked for until the one at hand is taken
+		limit = 0
+	}
 	for seq := set.Base; seq <= limit && seq-set.Base < wire.SetBits; seq++ {
 		if e := s.pending[seq]; e != nil {
 			if !e.complete && partials < len(partial) {
@@ -339,7 +342,7 @@ func (s *source) nextTimer() mono {
 			t = min(t, s.matched.add(startDelay))
 		}
 	}
-	if s.next == 0 {
+	if s.next == 0 || s.held {
 		return t
 	}
 	if s.next <= max(s.top, s.hbLast) {
@@ -399,6 +402,9 @@ func (s *source) onTimer(now mono) {
 		if s.nextTimer() <= now {
 			s.solicit()
 		}
+	}
+	if s.held {
+		return // Resume goes on
 	}
 	if s.next != 0 && s.next <= max(s.top, s.hbLast) {
 		if s.holeTimer() <= now {

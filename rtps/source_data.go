@@ -39,7 +39,7 @@ func (s *source) onData(m *meta) {
 	switch {
 	case s.next != 0 && m.seq < s.next:
 		return // again
-	case m.seq == s.next:
+	case m.seq == s.next && !s.offers():
 		if e := s.pending[m.seq]; e != nil {
 			delete(s.pending, m.seq)
 			s.p.freePend(e)
@@ -52,7 +52,7 @@ func (s *source) onData(m *meta) {
 		}
 	default:
 		e := s.pending[m.seq]
-		if e != nil && e.complete || s.isGap(m.seq) {
+		if e != nil && e.complete || s.isGap(m.seq) || s.held {
 			return
 		}
 		if e != nil {
@@ -67,6 +67,10 @@ func (s *source) onData(m *meta) {
 		}
 		e.time, e.key, e.inline, e.complete = m.time, m.key, m.inline, true
 		copy(e.data, m.payload)
+		if m.seq == s.next { // offered
+			s.stalls = 0
+			s.drain()
+		}
 	}
 	s.p.timers.by(&s.timer, s.nextTimer())
 }
@@ -135,7 +139,7 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 	e := s.pending[d.Seq]
 	if e == nil {
 		frags := (size + fragSize - 1) / fragSize
-		if s.isGap(d.Seq) || s.tooLarge(d.Seq, size, frags) {
+		if s.held || s.isGap(d.Seq) || s.tooLarge(d.Seq, size, frags) {
 			return
 		}
 		if !s.reliable {
@@ -164,6 +168,9 @@ func (s *source) onFrag(d *wire.DataFrag, time int64) {
 // place copies fragments to where they belong.
 func (s *source) place(e *pend, d *wire.DataFrag) {
 	e.at = s.p.now
+	if e.placeRun(d) {
+		return
+	}
 	for i := range int(d.Count) {
 		f := d.First - 1 + uint32(i)
 		if f >= e.frags {
@@ -191,6 +198,30 @@ func (s *source) place(e *pend, d *wire.DataFrag) {
 			}
 		}
 	}
+}
+
+// placeRun is place where all of the fragments are new and none was asked for, the usual case: one copy.
+func (e *pend) placeRun(d *wire.DataFrag) bool {
+	f, end := d.First-1, d.First-1+uint32(d.Count)
+	if e.askedLeft > 0 || d.Count == 0 || end > e.frags || end < f {
+		return false
+	}
+	from, to := int(f)*e.fragSize, min(int(end)*e.fragSize, len(e.data))
+	if to-from > len(d.Payload) {
+		return false
+	}
+	for k := f; k < end; k++ {
+		if e.has(k) {
+			return false
+		}
+	}
+	copy(e.data[from:to], d.Payload)
+	for k := f; k < end; k++ {
+		e.bits[k/64] |= 1 << (k % 64)
+	}
+	e.have += uint32(d.Count)
+	e.top = max(e.top, end)
+	return true
 }
 
 // complete takes a sample whose last missing fragment came.
