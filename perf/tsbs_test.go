@@ -45,7 +45,9 @@ func tsbsChild(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(res)
 }
 
-func queryOptions(bool) sqlview.Options { return sqlview.Options{} }
+func queryOptions(tablesOnly bool) sqlview.Options {
+	return sqlview.Options{TablesOnly: tablesOnly, Memory: 64 << 20}
+}
 
 func tsbsOptions(t *testing.T, use string) TSBSOptions {
 	t.Helper()

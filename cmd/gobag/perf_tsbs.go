@@ -147,7 +147,7 @@ func newPerfTSBSQueries(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   args(cobra.NoArgs, "takes no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			return perf.RunTSBSQueries(a.ctx, path, sqlview.Options{}, a.in, a.out)
+			return perf.RunTSBSQueries(a.ctx, path, sqlview.Options{TablesOnly: tablesOnly, Memory: tsbsQueryMemory}, a.in, a.out)
 		},
 	}
 	fs := cmd.Flags()
@@ -155,3 +155,6 @@ func newPerfTSBSQueries(a *app) *cobra.Command {
 	switchFlag(fs, &tablesOnly, "tables-only", "", "")
 	return cmd
 }
+
+// tsbsQueryMemory bounds the columns that are kept between questions, as SQLite and DuckDB keep pages.
+const tsbsQueryMemory = 1 << 30

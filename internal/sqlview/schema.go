@@ -56,6 +56,9 @@ type table struct {
 	types   []string
 	columns []column // behind the system columns
 	parts   []*part
+
+	kernel    []*kernelSource // once asked for
+	kernelErr error           // why there are none
 }
 
 // column is one of the fields.

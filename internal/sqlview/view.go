@@ -17,16 +17,24 @@ import (
 	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/msg/shred"
 	"github.com/gobag/gobag/plugin"
+	"github.com/gobag/gobag/plugins/columnar"
 )
 
 // Options configure Open. The zero value works.
 type Options struct {
 	Reader  bag.ReaderOptions // of all bags; AllowMissing is set
 	MsgPath []string          // directories of message definitions, before those of this machine
+
+	// TablesOnly has SQLite answer everything, with virtual tables.
+	TablesOnly bool
+
+	// Memory bounds the columns of columnar bags that are kept between queries, bytes; 0 none.
+	Memory int64
 }
 
 // View is a set of bags as tables. Queries run one at a time.
 type View struct {
+	o      Options
 	bags   []*openedBag
 	tables []*table
 	db     *sql.DB
@@ -37,12 +45,22 @@ type View struct {
 	trouble []string
 	odd     map[string]*oddity // by bag and topic
 	err     error              // of the query that runs: SQLite does not hand it on
+
+	plans  map[string]*kernelPlan // of queries; nil: SQLite's
+	memory int64
+	memMu  sync.Mutex // guards what follows
+	mem    int64      // that is kept
+	full   bool       // there was no room for something
+	dicts  map[*columnar.Dictionary]*dictIndex
 }
 
 type openedBag struct {
 	name    string
 	r       *bag.Reader
 	reverse bool // can be read backwards
+
+	columns   []*columnar.Columns // of its storages, once asked for
+	noColumns bool                // there are none
 }
 
 // oddity counts messages that were not decoded.
@@ -54,7 +72,7 @@ type oddity struct {
 // Open opens bags. The first that cannot be opened is an error. Topics whose type is not known or cannot be decoded are
 // tables too.
 func Open(ctx context.Context, paths []string, o Options) (*View, error) {
-	v := &View{odd: map[string]*oddity{}}
+	v := &View{o: o, odd: map[string]*oddity{}, plans: map[string]*kernelPlan{}, memory: o.Memory, dicts: map[*columnar.Dictionary]*dictIndex{}}
 	if err := v.open(ctx, paths, o); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -75,7 +93,7 @@ func (v *View) open(ctx context.Context, paths []string, o Options) error {
 		}
 	}
 	v.makeTables(msg.NewFinder(msg.Options{Dirs: msg.SearchDirs(o.MsgPath)}))
-	return v.connect(ctx)
+	return nil
 }
 
 // makeTables makes a table of every topic name and one of all.
@@ -180,8 +198,25 @@ type connector struct{ d *sqlite.Driver }
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.d.Open(":memory:") }
 func (c connector) Driver() driver.Driver                        { return c.d }
 
-// connect makes the database in memory that has the tables, and lets nothing but queries through from then on.
+// connect makes the database in memory that has the tables, once, and lets nothing but queries through from then on.
 func (v *View) connect(ctx context.Context) error {
+	if v.conn != nil {
+		return nil
+	}
+	if err := v.makeDatabase(ctx); err != nil {
+		if v.conn != nil {
+			err = errors.Join(err, v.conn.Close())
+		}
+		if v.db != nil {
+			err = errors.Join(err, v.db.Close())
+		}
+		v.conn, v.db = nil, nil
+		return err
+	}
+	return nil
+}
+
+func (v *View) makeDatabase(ctx context.Context) error {
 	d := new(sqlite.Driver) // of our own: the module is nobody else's
 	if err := d.RegisterModule("topic", (*module)(v)); err != nil {
 		return err
@@ -260,28 +295,20 @@ func (v *View) Tables() []Table {
 	return out
 }
 
-// Rows are the rows of a query.
-type Rows struct {
-	*sql.Rows
-	v *View
-}
-
-// Err is why the rows ended early, nil if they did not.
-func (r *Rows) Err() error {
-	r.v.mu.Lock()
-	defer r.v.mu.Unlock()
-	if r.v.err != nil {
-		return r.v.err
-	}
-	return r.Rows.Err()
-}
-
 // Query runs one statement. The rows must be closed before the next.
 func (v *View) Query(ctx context.Context, query string) (*Rows, error) {
 	v.mu.Lock()
 	v.err = nil
 	v.mu.Unlock()
 	v.ctx = ctx
+	if res, err := v.byKernel(ctx, query); res != nil {
+		return &Rows{result: res, v: v}, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	if err := v.connect(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := v.conn.QueryContext(ctx, query)
 	if err != nil {
 		v.mu.Lock()
@@ -291,7 +318,36 @@ func (v *View) Query(ctx context.Context, query string) (*Rows, error) {
 		}
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	return &Rows{rows, v}, nil
+	return &Rows{rows: rows, v: v}, nil
+}
+
+// byKernel has kernels answer a query; nil without an error where SQLite has to.
+func (v *View) byKernel(ctx context.Context, query string) (*result, error) {
+	if v.o.TablesOnly {
+		return nil, nil
+	}
+	p, ok := v.plans[query]
+	if !ok {
+		var err error
+		if p, err = v.planKernel(ctx, query); err != nil && !errors.Is(err, errKernel) && !errors.Is(err, errLex) {
+			return nil, err
+		} else if err != nil {
+			p = nil
+		}
+		if len(v.plans) >= 100 {
+			clear(v.plans)
+		}
+		v.plans[query] = p
+	}
+	if p == nil {
+		return nil, nil
+	}
+	v.forget()
+	res, err := p.run(ctx, v)
+	if errors.Is(err, errKernel) {
+		return nil, nil
+	}
+	return res, err
 }
 
 // Trouble is what the queries so far did not see or could not decode, one line each.
@@ -347,7 +403,7 @@ func (v *View) Close() error {
 		errs = append(errs, v.db.Close())
 	}
 	for _, b := range v.bags {
-		errs = append(errs, b.r.Close())
+		errs = append(errs, b.closeColumns(), b.r.Close())
 	}
 	return errors.Join(errs...)
 }
