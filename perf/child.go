@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -26,12 +27,17 @@ type child struct {
 	out   bytes.Buffer // its standard output; read after wait
 	log   tail         // the end of its standard error
 
+	foreign bool // a program that is told to stop by an interrupt
+
 	done chan struct{} // closed when the process has ended
 	err  error         // of Wait; read after done
 
 	mu   sync.Mutex
 	peak int64
 }
+
+// command is a process that is not started yet.
+type command = *exec.Cmd
 
 // startChild starts cmd, which must stop in order when its standard input ends.
 func startChild(name string, cmd *exec.Cmd) (*child, error) {
@@ -75,6 +81,9 @@ func (c *child) watch() {
 // stop asks the process to stop and waits; after limit it is killed, which is an error.
 func (c *child) stop(limit time.Duration) error {
 	_ = c.stdin.Close() // a process that has ended has closed it
+	if c.foreign {
+		_ = c.cmd.Process.Signal(os.Interrupt)
+	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -18,6 +18,7 @@ type Machine struct {
 	Load       float64 `json:"load_1min"`      // load average when the measurement began: above the cores it was disturbed
 	RmemMax    int64   `json:"rmem_max_bytes"` // largest socket buffer that an ordinary process gets
 	FileSystem string  `json:"file_system"`    // where the bags were written
+	Disk       string  `json:"disk"`           // what the file system is on
 	Go         string  `json:"go"`
 }
 
@@ -50,7 +51,11 @@ func (m Machine) String() string {
 		parts = append(parts, fmt.Sprintf("rmem_max %d", m.RmemMax))
 	}
 	if m.FileSystem != "" {
-		parts = append(parts, "bags on "+m.FileSystem)
+		on := "bags on " + m.FileSystem
+		if m.Disk != "" {
+			on += " of " + m.Disk
+		}
+		parts = append(parts, on)
 	}
 	return strings.Join(append(parts, m.Go), ", ")
 }

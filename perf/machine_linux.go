@@ -22,7 +22,7 @@ func (m *Machine) fill(dir string) {
 		m.Load, _ = strconv.ParseFloat(f[0], 64)
 	}
 	m.RmemMax, _ = strconv.ParseInt(strings.TrimSpace(readText("/proc/sys/net/core/rmem_max")), 10, 64)
-	m.FileSystem = fileSystem(dir)
+	m.FileSystem, m.Disk = fileSystem(dir)
 }
 
 func readText(path string) string {
@@ -43,13 +43,13 @@ func fieldOf(path, key, sep string) string {
 	return ""
 }
 
-// fileSystem is the type of the file system that dir is on, by the longest mount point above it.
-func fileSystem(dir string) string {
+// fileSystem is the type of the file system that dir is on and the device below it, by the longest mount point above it.
+func fileSystem(dir string) (kind, disk string) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	best, kind := "", ""
+	best := ""
 	for line := range strings.Lines(readText("/proc/self/mounts")) {
 		f := strings.Fields(line)
 		if len(f) < 3 {
@@ -57,8 +57,24 @@ func fileSystem(dir string) string {
 		}
 		at := strings.TrimSuffix(f[1], "/")
 		if (abs == at || strings.HasPrefix(abs, at+"/")) && len(at) >= len(best) {
-			best, kind = at, f[2]
+			best, kind, disk = at, f[2], f[0]
 		}
 	}
-	return kind
+	name, ok := strings.CutPrefix(disk, "/dev/")
+	if !ok {
+		return kind, ""
+	}
+	// A partition's directory is inside that of its disk.
+	sys, err := filepath.EvalSymlinks("/sys/class/block/" + name)
+	if err != nil {
+		return kind, disk
+	}
+	for _, dir := range []string{sys, filepath.Dir(sys)} {
+		for _, file := range []string{"device/model", "device/name"} { // an SD card has a name
+			if model := strings.TrimSpace(readText(filepath.Join(dir, file))); model != "" {
+				return kind, disk + " (" + model + ")"
+			}
+		}
+	}
+	return kind, disk
 }

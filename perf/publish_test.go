@@ -1,8 +1,11 @@
 package perf
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +98,7 @@ func TestPublish(t *testing.T) {
 		pub, sub := net.Node("pub"), net.Node("sub")
 		defer pub.Close()
 		defer sub.Close()
-		l := Load{Instances: 20, Frequency: 50, Size: 100, Duration: 2 * time.Second, Seed: 3}
+		l := Load{Groups: []Group{{Name: "t", Instances: 20, Frequency: 50, Size: 100}}, Duration: 2 * time.Second, Seed: 3}
 		c := collect(t, sub, l.Topics()...)
 		res, err := Publish(t.Context(), pub, l)
 		if err != nil {
@@ -133,7 +136,7 @@ func TestPublishStall(t *testing.T) {
 		pub, sub := net.Node("pub"), net.Node("sub")
 		defer pub.Close()
 		defer sub.Close()
-		l := Load{Instances: 1, Frequency: 100, Size: 200, Duration: time.Second}
+		l := Load{Groups: []Group{{Name: "t", Instances: 1, Frequency: 100, Size: 200}}, Duration: time.Second}
 		n := 0
 		_, err := sub.Subscribe(l.Topics()[0], ros.BestAvailableQoS(), func(s ros.Sample) {
 			if n++; n == 20 {
@@ -163,7 +166,7 @@ func TestPublishStopped(t *testing.T) {
 		pub, sub := net.Node("pub"), net.Node("sub")
 		defer pub.Close()
 		defer sub.Close()
-		l := Load{Instances: 2, Frequency: 10, Size: 16, Duration: time.Hour}
+		l := Load{Groups: []Group{{Name: "t", Instances: 2, Frequency: 10, Size: 24}}, Duration: time.Hour}
 		collect(t, sub, l.Topics()...)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -175,13 +178,58 @@ func TestPublishStopped(t *testing.T) {
 }
 
 func TestLoadValidate(t *testing.T) {
-	if err := (Load{Instances: 1, Frequency: 0.1, Size: 16, Duration: 1}).Validate(); err != nil {
+	good := Load{Groups: []Group{{Name: "t", Instances: 1, Frequency: 0.1, Size: 24}, {Name: "big_one", Instances: 2, Frequency: 5, Size: 100, Count: 7, Depth: 3, Reliability: "best_effort", Durability: "transient_local"}}, Duration: 1}
+	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
-	err := Load{Instances: 0, Frequency: -1, Size: 15, Duration: 0}.Validate()
-	for _, want := range []string{"instances 0", "frequency -1", "size 15", "duration 0s"} {
+	if good.Expected() != 1+14 || len(good.Topics()) != 3 || good.Topics()[2].Name != "/perf/big_one0001" || good.Span() != 10*time.Second {
+		t.Errorf("expected %d, topics %v, span %v", good.Expected(), good.Topics(), good.Span())
+	}
+	err := Load{Groups: []Group{{Name: "t", Instances: 0, Frequency: -1, Size: 15, Reliability: "system_default"}, {Name: "t", Count: -1}, {Name: "a1", Durability: "granite"}, {}}}.Validate()
+	for _, want := range []string{"instances 0", "frequency -1", "size 15", "duration 0s", `two groups have the name "t"`, "count and depth", `name "a1"`, `name ""`, "neither reliable", "granite"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
+	if err := (Load{Groups: []Group{{Name: "a", Instances: 9000, Frequency: 1, Size: 24}, {Name: "b", Instances: 9000, Frequency: 1, Size: 24}}, Duration: 1}).Validate(); err == nil || !strings.Contains(err.Error(), "18000 topics") {
+		t.Error(err)
+	}
+}
+
+// TestPublishGroups: groups of different rates and counts each keep their own time.
+func TestPublishGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := rostest.NewNetwork(rostest.Options{})
+		pub, sub := net.Node("pub"), net.Node("sub")
+		defer pub.Close()
+		defer sub.Close()
+		l := Load{Groups: []Group{{Name: "slow", Instances: 1, Frequency: 2, Size: 1000, Compressible: 0.5}, {Name: "fast", Instances: 3, Frequency: 200, Size: 24, Count: 300}}, Duration: 2 * time.Second, Seed: 5}
+		c := collect(t, sub, l.Topics()...)
+		res, err := Publish(t.Context(), pub, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(res.PerTopic) != "[4 300 300 300]" || res.Seconds < 1.4 || res.Seconds > 2.1 || res.Start == 0 || len(res.LateOverTime) == 0 {
+			t.Errorf("%+v", res)
+		}
+		for i, topic := range l.Topics() {
+			want := l.groupData(min(i, 1))
+			for k, m := range c.got[topic.Name] {
+				s, err := (&countedTopic{typ: loadType}).stamp(m, want, res.Start)
+				if err != nil || s.number != int64(k) {
+					t.Fatalf("%s message %d: %+v, %v", topic.Name, k, s, err)
+				}
+				if k > 0 && i > 0 && s.due < res.Start+int64(k)*5e6 {
+					t.Fatalf("%s message %d: due %d ns after the start", topic.Name, k, s.due-res.Start)
+				}
+			}
+		}
+		var zip bytes.Buffer
+		w, _ := flate.NewWriter(&zip, 1)
+		w.Write(l.groupData(0))
+		w.Close()
+		if zip.Len() < 400 || zip.Len() > 600 {
+			t.Errorf("1000 bytes of which half compresses: %d", zip.Len())
+		}
+	})
 }

@@ -2,104 +2,117 @@ package perf
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
+// ReportFormat is the version of results.json. A reader refuses what is newer.
+const ReportFormat = 2
+
+// reportKind tells results of `perf record` from those of other verbs.
+const reportKind = "gobag perf record"
+
 // Report is the result of a matrix run.
 type Report struct {
-	Machine Machine   `json:"machine"`
-	Start   time.Time `json:"start"`
-	Seconds float64   `json:"seconds"` // of publishing per cell
-	Seed    uint64    `json:"seed"`
-	Cells   []Cell    `json:"cells"`
+	Format   int         `json:"format"`
+	Kind     string      `json:"kind"`
+	Version  string      `json:"gobag"`             // of the program
+	Scenario string      `json:"scenario"`          // how the run was asked for
+	Machine  Machine     `json:"machine"`           //
+	Device   *DeviceInfo `json:"device,omitempty"`  // nil: nothing is emulated
+	Start    time.Time   `json:"start"`             //
+	Seconds  float64     `json:"seconds"`           // of publishing, in groups without a count of their own
+	Repeat   int         `json:"repeat"`            //
+	Seed     uint64      `json:"seed"`              //
+	Domain   int         `json:"domain"`            //
+	Notes    []string    `json:"notes,omitempty"`   //
+	Stopped  bool        `json:"stopped,omitempty"` // before its last cell
+	Cells    []Cell      `json:"cells"`
 }
 
-// Cell is one combination of the matrix, its configuration first.
-type Cell struct {
-	Storage     string  `json:"storage"` // as recorded; "" before
-	Preset      string  `json:"preset"`
-	Cache       int64   `json:"cache_bytes"` // 0 default
-	Instances   int     `json:"instances"`
-	Frequency   float64 `json:"frequency_hz"`
-	Size        int     `json:"size_bytes"`
-	Reliability string  `json:"reliability"`
-	Depth       int     `json:"depth"`  // 0 keep all
-	Repeat      int     `json:"repeat"` // from 1
-
-	Publisher    LoadResult `json:"publisher"`
-	Recorder     Usage      `json:"recorder"`
-	RecorderExit int        `json:"recorder_exit"`
-	Recorded     uint64     `json:"recorded"`
-	Lost         Lost       `json:"lost"`
-	// Unknown is what is neither recorded nor counted as lost: with best effort, what a publisher's first or last
-	// messages may be; with reliable it must be 0.
-	Unknown  int64 `json:"unknown"`
-	Balanced bool  `json:"balanced"` // recorded + lost = sent, or for best effort not above
-	BagBytes int64 `json:"bag_bytes"`
-
-	Error string `json:"error,omitempty"`
+func newReport(o RecordOptions) Report {
+	return Report{Format: ReportFormat, Kind: reportKind, Version: o.Version, Scenario: o.Scenario, Machine: ThisMachine(o.Dir),
+		Start: time.Now().UTC().Truncate(time.Second), Seconds: o.Duration.Seconds(), Repeat: o.Repeat, Seed: o.Seed, Domain: o.Domain, Notes: o.Notes}
 }
 
-// Lost says where messages were lost.
-type Lost struct {
-	Wire    uint64 `json:"wire"`
-	Queue   uint64 `json:"queue"`
-	Storage uint64 `json:"storage"`
-}
+// Emulated says whether the results are of an emulated device.
+func (r *Report) Emulated() bool { return r.Device != nil && r.Device.Emulated }
 
-// Total is the sum.
-func (l Lost) Total() uint64 { return l.Wire + l.Queue + l.Storage }
+// maxReport bounds what is read of a results.json.
+const maxReport = 256 << 20
 
-// Name says which cell it is: "10 × 100 Hz × 100000 B, sqlite3, reliable".
-func (c Cell) Name() string {
-	storage := c.Storage
-	if storage == "" {
-		storage = "default storage"
+// ReadReport reads a results.json.
+func ReadReport(path string) (r Report, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return r, err
 	}
-	return fmt.Sprintf("%d × %g Hz × %d B, %s, %s", c.Instances, c.Frequency, c.Size, storage, c.Reliability)
-}
-
-// Percent is the share of the messages sent that was recorded, 0..100; -1 when none was sent.
-func (c Cell) Percent() float64 {
-	if c.Publisher.Sent == 0 {
-		return -1
+	defer f.Close()
+	if err := json.NewDecoder(io.LimitReader(f, maxReport)).Decode(&r); err != nil {
+		return r, fmt.Errorf("read %s: %w", path, err)
 	}
-	return 100 * float64(c.Recorded) / float64(c.Publisher.Sent)
-}
-
-// MBPerSecond is what was offered, in 10^6 bytes of data per second.
-func (c Cell) MBPerSecond() float64 {
-	if c.Publisher.Seconds <= 0 {
-		return 0
-	}
-	return float64(c.Publisher.Sent) * float64(c.Size) / 1e6 / c.Publisher.Seconds
-}
-
-// Failed is why a cell does not count; "" if it does.
-func (c Cell) Failed() string {
 	switch {
-	case c.Error != "":
-		return c.Error
-	case !c.Balanced:
-		return fmt.Sprintf("the books do not balance: sent %d, recorded %d, lost %d, unaccounted %d", c.Publisher.Sent, c.Recorded, c.Lost.Total(), c.Unknown)
+	case r.Kind != reportKind:
+		return r, fmt.Errorf("read %s: no results of gobag perf record (kind %q)", path, r.Kind)
+	case r.Format != ReportFormat:
+		return r, fmt.Errorf("read %s: format %d: this program reads %d", path, r.Format, ReportFormat)
 	}
-	return ""
+	return r, nil
 }
 
-// WriteTable prints the machine and one line per cell.
-func (r Report) WriteTable(w io.Writer) error {
+// WriteDir writes the report into a directory, which is made: results.json, results.csv, report.md, report.html.
+func (r *Report) WriteDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	var errs []error
+	for name, write := range map[string]func(io.Writer) error{
+		"results.json": r.WriteJSON, "results.csv": r.WriteCSV, "report.md": r.WriteMarkdown, "report.html": r.WriteHTML,
+	} {
+		var b strings.Builder
+		err := write(&b)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+// method says in a sentence how it was measured.
+func (r *Report) method() string {
+	return "Publishers and recorder are processes of their own on the same machine, over loopback. Every message was read back from the bag and compared with what was sent. " +
+		"Latency and lateness count from when each message was due."
+}
+
+// WriteTable prints the machine and one line per cell, for a terminal.
+func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Machine: %s\n", r.Machine)
-	fmt.Fprintf(&b, "Publishers and recorder on the same machine over loopback, %g s per cell, measured from when each message was due.\n\n", r.Seconds)
+	if d := r.Device.String(); d != "" {
+		fmt.Fprintf(&b, "%s\n%s\nHost: %s\n", d, r.Device.Limits, r.Machine)
+	} else {
+		fmt.Fprintf(&b, "Machine: %s\n", r.Machine)
+	}
+	fmt.Fprintf(&b, "%s\n\n", r.method())
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "storage\tn\tHz\tbytes\tMB/s\tsent\trecorded\tlost wire\tqueue\tstorage\trecorder CPU s\tRSS MiB\tpublisher CPU s\tRSS MiB\tlate p50 ms\tp99 ms\tmax ms\t")
-	for _, c := range r.Cells {
+	fmt.Fprintln(t, "load\tsetup\tMB/s\tsent\trecorded\tceiling\tlost wire\tqueue\tstorage\trecorder CPU s\tRSS MiB\tpublisher CPU s\tRSS MiB\tlatency p50 ms\tp99 ms\tmax ms\tstop s\tbag MB\t")
+	for i := range r.Cells {
+		c := &r.Cells[i]
 		if c.Error != "" {
-			fmt.Fprintf(t, "%s\t%d\t%g\t%d\t\t\tfailed\t\t\t\t\t\t\t\t\t\t\t\n", c.Storage, c.Instances, c.Frequency, c.Size)
+			fmt.Fprintf(t, "%s\t%s\t\t\tfailed%s\n", c.Load, c.setup(), strings.Repeat("\t", 14))
 			continue
 		}
 		p := c.Publisher
@@ -107,31 +120,95 @@ func (r Report) WriteTable(w io.Writer) error {
 		if p.Sent < p.Expected {
 			sent = fmt.Sprintf("%d of %d", p.Sent, p.Expected)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%g\t%d\t%.1f\t%s\t%s\t%d\t%d\t%d\t%.2f\t%.1f\t%.2f\t%.1f\t%s\t%s\t%s\t\n", c.Storage, c.Instances, c.Frequency, c.Size,
-			c.MBPerSecond(), sent, share(c.Recorded, p.Sent), c.Lost.Wire, c.Lost.Queue, c.Lost.Storage,
-			c.Recorder.CPUSeconds, mib(c.Recorder.PeakRSS), p.CPUSeconds, mib(p.PeakRSS), ms(p.LateP50), ms(p.LateP99), ms(p.LateMax))
+		fmt.Fprintf(t, "%s\t%s\t%.1f\t%s\t%s\t%s\t%d\t%d\t%d\t%.2f\t%.1f\t%.2f\t%.1f\t%s\t%s\t%s\t%.1f\t%.1f\t\n", c.Load, c.qos()+c.setup(),
+			c.MBPerSecond(), sent, share(c.Recorded, p.Sent), c.ceilingText(), c.Lost.Wire, c.Lost.Queue, c.Lost.Storage,
+			c.Recorder.CPUSeconds, mib(c.Recorder.PeakRSS), p.CPUSeconds, mib(p.PeakRSS), ms(c.Latency.P50), ms(c.Latency.P99), ms(c.Latency.Max),
+			c.StopSeconds, float64(c.BagBytes)/1e6)
 	}
 	_ = t.Flush() // a Builder takes everything
-	for i, c := range r.Cells {
-		if why := c.Failed(); why != "" {
-			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, c.Name(), why)
-		} else if c.Unknown > 0 {
-			fmt.Fprintf(&b, "\nCell %d (%s): %d of the messages sent came neither in nor are known to be lost: best effort, before a writer's first or after its last message received.\n",
-				i+1, c.Name(), c.Unknown)
+	for i := range r.Cells {
+		for _, line := range r.Cells[i].remarks() {
+			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, r.Cells[i].Name(), line)
 		}
-		if c.Publisher.Dropped > 0 {
-			fmt.Fprintf(&b, "\nCell %d (%s): the publisher gave up %d messages before they were acknowledged.\n", i+1, c.Name(), c.Publisher.Dropped)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nNote: %s\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c *Cell) ceilingText() string {
+	if c.Ceiling == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f %%", c.Ceiling.Percent)
+}
+
+// remarks are the sentences that a cell needs beside its figures.
+func (c *Cell) remarks() (lines []string) {
+	if why := c.Failed(); why != "" {
+		lines = append(lines, why)
+	} else if c.Unknown > 0 {
+		lines = append(lines, fmt.Sprintf("%d of the messages sent came neither in nor are known to be lost: best effort, before a writer's first or after its last message received.", c.Unknown))
+	}
+	if c.Ceiling != nil {
+		lines = append(lines, fmt.Sprintf("%s; recorded %.2f %% of the data.", c.Ceiling, c.BytePercent()))
+	}
+	if c.Publisher.Dropped > 0 {
+		lines = append(lines, fmt.Sprintf("the publisher gave up %d messages before they were acknowledged.", c.Publisher.Dropped))
+	}
+	if len(c.Groups) > 1 && c.Error == "" {
+		for _, g := range c.Groups {
+			lines = append(lines, fmt.Sprintf("%s, %s: %s of %d; lost wire %d, queue %d, storage %d", g.Name, g.Group, share(g.Recorded, g.Sent), g.Sent, g.Lost.Wire, g.Lost.Queue, g.Lost.Storage))
+		}
+	}
+	return lines
+}
+
+// WriteCSV writes a line per group of publishers in the columns of rosbag2's benchmark, separated by blanks.
+func (r *Report) WriteCSV(w io.Writer) error {
+	var b strings.Builder
+	cores := 0
+	for _, c := range r.Cells {
+		cores = max(cores, len(c.Cores))
+	}
+	b.WriteString("storage_id instances frequency message_size total_messages_sent cache_size max_bagfile_size storage_config compression compression_queue compression_threads " +
+		"total_produced total_recorded_count producer_cpu_usage recorder_cpu_usage")
+	for i := range cores {
+		fmt.Fprintf(&b, " core_%d", i)
+	}
+	b.WriteString("\n")
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if c.Error != "" {
+			continue
+		}
+		cpu := func(u Usage) float64 { // percent of a core while the load lasted
+			if c.Publisher.Seconds <= 0 {
+				return 0
+			}
+			return 100 * u.CPUSeconds / c.Publisher.Seconds
+		}
+		for _, g := range c.Groups {
+			fmt.Fprintf(&b, "%s %d %g %d %d %d %d %s %s 0 0 %d %d %.1f %.1f", word(c.Storage), g.Instances, g.Frequency, g.Size, g.Expected, c.Cache, c.MaxBagSize,
+				word(c.ConfigFile+c.Preset), word(c.Compression), g.Sent, g.Recorded, cpu(c.Publisher.Usage), cpu(c.Recorder))
+			for _, p := range c.Cores {
+				fmt.Fprintf(&b, " %.1f", p)
+			}
+			b.WriteString("\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+// word is a field of a file whose separator is the blank.
+func word(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Join(strings.Fields(s), "_")
 }
 
 // share is a percentage that is 100.00 only when nothing is missing.

@@ -42,12 +42,20 @@ type Snapshot struct {
 	DiskBytes int64         // size of the bag on disk, what is pending included
 	FreeBytes int64         // left on the disk at the last look; 0 unknown
 	Stalled   time.Duration // how long the storage has not answered; 0 when it does
+	Flushes   Flushes       // of messages to the storage
 
 	ClockSteps int
 	Taken      int             // snapshots finished
 	Healthy    bool            // the storage takes what comes (see Options.Watchdog)
 	Topics     []TopicSnapshot // by name
 	Missing    []Wanted        // what was named and has not appeared
+}
+
+// Flushes are the calls that hand messages to the storage.
+type Flushes struct {
+	Count uint64
+	Time  time.Duration // in all of them
+	Max   time.Duration // the longest
 }
 
 // TopicSnapshot is the state of one topic.
@@ -76,6 +84,7 @@ func (r *Recorder) Snapshot() Snapshot {
 	if d := r.busy.time(); d > time.Second {
 		s.Stalled = d
 	}
+	s.Flushes = Flushes{r.busy.calls.Load(), time.Duration(r.busy.spent.Load()), time.Duration(r.busy.longest.Load())}
 	if w := r.bag.Load(); w != nil {
 		st := w.Stats()
 		s.File, s.Files, s.DiskBytes = st.File, st.Files, st.Size

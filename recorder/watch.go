@@ -158,11 +158,16 @@ type busy struct {
 	start time.Time
 	since atomic.Int64 // monotonic ns after start, 0 = it is not
 	calls atomic.Uint64
+
+	spent, longest atomic.Int64 // ns, of the calls that have ended; longest is written by the calling goroutine only
 }
 
 func (b *busy) begin() { b.since.Store(max(1, int64(time.Since(b.start)))) }
 
 func (b *busy) end() {
+	took := int64(b.time())
+	b.spent.Add(took)
+	b.longest.Store(max(b.longest.Load(), took))
 	b.since.Store(0)
 	b.calls.Add(1)
 }

@@ -60,7 +60,7 @@ func expandLists(root *cobra.Command, words []string) []string {
 				return append(out, w)
 			}
 			i = n - 1
-		case isOptional(f) && i+1 < len(words) && isNumber(words[i+1]):
+		case isOptional(f) && i+1 < len(words) && fitsOptional(f, words[i+1]):
 			out = append(out, "--"+f.Name+"="+words[i+1])
 			i++
 		case f.NoOptDefVal == "" && i+1 < len(words): // takes one value, which may begin with '-' or look like a verb
@@ -99,7 +99,7 @@ func findFlag(cmd *cobra.Command, w string) *pflag.Flag {
 	return cmd.Flags().ShorthandLookup(w[1:2])
 }
 
-// optionalAnnotation marks a flag whose value, a number, may be left out, as argparse's nargs='?' does.
+// optionalAnnotation marks a flag whose value, a number or an address, may be left out, as argparse's nargs='?' does.
 const optionalAnnotation = "gobag_optional"
 
 // optionalNumber marks a flag, and says what it means without a number.
@@ -108,6 +108,26 @@ func optionalNumber(fs *pflag.FlagSet, name, without string) {
 	if err := fs.SetAnnotation(name, optionalAnnotation, nil); err != nil {
 		panic(err) // no such flag: a slip of ours
 	}
+}
+
+// addressKind is the annotation's value where the flag takes an address.
+const addressKind = "address"
+
+// optionalAddress marks a flag whose value is HOST:PORT or :PORT, and says what it means without one.
+func optionalAddress(fs *pflag.FlagSet, name, without string) {
+	fs.Lookup(name).NoOptDefVal = without
+	if err := fs.SetAnnotation(name, optionalAnnotation, []string{addressKind}); err != nil {
+		panic(err) // no such flag: a slip of ours
+	}
+}
+
+// fitsOptional: the word is a value of the flag, not the next argument.
+func fitsOptional(f *pflag.Flag, w string) bool {
+	if kinds := f.Annotations[optionalAnnotation]; len(kinds) == 1 && kinds[0] == addressKind {
+		i := strings.LastIndexByte(w, ':')
+		return i >= 0 && isNumber(w[i+1:]) && !strings.ContainsAny(w[:i], "/=")
+	}
+	return isNumber(w)
 }
 
 func isOptional(f *pflag.Flag) bool {

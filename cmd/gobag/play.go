@@ -40,6 +40,7 @@ type playFlags struct {
 	allowLive             bool
 	qosFile               string
 	noKeyboard            bool
+	metrics               metricsFlag
 
 	node     nodeFlags
 	ros1     ros1Flags
@@ -115,6 +116,7 @@ Keys on a terminal: SPACE pause and resume, → play the next message (while pau
 	f.node.define(fs, "rosbag2_player")
 	f.ros1.define(fs, false)
 	f.control.define(fs)
+	f.metrics.define(fs)
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	completeFlag(cmd, "storage", completeStorage)
 	for kind, flag := range map[nameKind]string{kindTopic: "topics", kindService: "services", kindAction: "actions"} {

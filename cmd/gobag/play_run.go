@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/metrics"
 	"github.com/gobag/gobag/player"
 )
 
@@ -76,6 +77,11 @@ func runPlay(a *app, f *playFlags) (err error) {
 		return err
 	}
 	defer ctl.Close()
+	server, err := f.metrics.serve(a, func() []metrics.Metric { return metrics.Player(p.Snapshot()) })
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	if f.burst >= 0 {
 		done := make(chan struct{})
 		go func() {

@@ -47,6 +47,7 @@ type recordFlags struct {
 	statsRate        float64
 	cacheSet         bool // --max-cache-size was given
 	control          controlFlags
+	metrics          metricsFlag
 
 	node             nodeFlags
 	logLevel         string
@@ -57,6 +58,11 @@ type recordFlags struct {
 }
 
 func newRecord(a *app) *cobra.Command {
+	return newRecordVerb(a, func(f *recordFlags) error { return runRecord(a, f) })
+}
+
+// newRecordVerb is a verb with the flags of record.
+func newRecordVerb(a *app, run func(*recordFlags) error) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record [TOPIC…]",
@@ -97,7 +103,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 		RunE: func(cmd *cobra.Command, words []string) error {
 			f.topics = append(f.topics, words...)
 			f.minFreeSet, f.cacheSet = cmd.Flags().Changed("min-free-space"), cmd.Flags().Changed("max-cache-size")
-			return runRecord(a, &f)
+			return run(&f)
 		},
 	}
 	fs := cmd.Flags()
@@ -160,6 +166,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	f.node.define(fs, "rosbag2_recorder")
 	f.ros1.define(fs, true)
 	f.control.define(fs)
+	f.metrics.define(fs)
 	fs.Float64Var(&f.statsRate, "stats_max_publishing_rate", 1, "`HZ` at most of events/rosbag2_messages_lost, 0 = never")
 	f.watchdog = secondsValue(30 * time.Second)
 	fs.Var(&f.watchdog, "watchdog", "messages come but nothing reaches the disk for so long: an error, and exit code 1 at the end; 0 = never")

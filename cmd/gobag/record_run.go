@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/metrics"
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/recorder"
 	"github.com/gobag/gobag/ros/ros2"
@@ -91,6 +92,11 @@ func runRecord(a *app, f *recordFlags) error {
 		return err
 	}
 	defer ctl.Close()
+	server, err := f.metrics.serve(a, func() []metrics.Metric { return metrics.Recorder(rec.Snapshot()) })
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	defer notifySystemd(a, func() bool { return rec.Snapshot().Healthy })()
 	if !f.noKeyboard {
 		defer readKeys(stop.ctx, a.in, func(k key) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gobag/gobag/bag"
 	"github.com/gobag/gobag/convert"
+	"github.com/gobag/gobag/metrics"
 	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/player"
 	"github.com/gobag/gobag/plugin"
@@ -124,6 +125,11 @@ func runRecord1(a *app, f *recordFlags, o recorder.Options, stop *stopper, rec *
 	if *rec, err = recorder.New(o); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	server, err := f.metrics.serve(a, func() []metrics.Metric { return metrics.Recorder((*rec).Snapshot()) })
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	if !f.noKeyboard {
 		defer readKeys(stop.ctx, a.in, func(k key) {
 			if k == keySpace {
