@@ -15,6 +15,7 @@ type QueueOptions struct {
 	Reserve    float64        // share of MaxBytes kept for small messages; 0 = 0.10, negative = none
 	SmallLimit int            // payloads below this many bytes are small; 0 = 64 KiB
 	Priority   map[string]int // topics with a higher number give way later; default 0
+	Held       []string       // topics whose publishers can be held (Offer): what is queued of them never gives way
 	MaxSpan    time.Duration  // between the receive stamps of the oldest and the newest message that is queued; what is later is dropped. 0 = any
 }
 
@@ -77,6 +78,8 @@ type Queue struct {
 	head, tail *node // what is queued, by Order
 	n          int
 	bytes      int64 // cost of what is queued or taken and not done
+	held       int64 // part of bytes of the topics of Held
+	givers     int   // so many topics at the head of ranking may have to give way
 	small      int64 // part of bytes of small messages
 	queued     int64 // part of bytes that is still queued
 	order      uint64
@@ -97,6 +100,7 @@ type QueueTopic struct {
 	q        *Queue
 	name     string
 	priority int
+	held     bool
 
 	// Guarded by q.mu.
 	rank         int
@@ -126,6 +130,7 @@ type QueueStats struct {
 	Bytes     int64 // their cost and that of what was taken and is not done
 	InFlight  int64 // the part of Bytes that was taken and is not done
 	MaxBytes  int64
+	Held      int64 // the part of Bytes of the topics of QueueOptions.Held
 	HighWater int64 // largest Bytes so far
 
 	Pushed       uint64 // messages given to Push
@@ -151,7 +156,7 @@ func (q *Queue) Topic(name string) *QueueTopic {
 	defer q.mu.Unlock()
 	t := q.topics[name]
 	if t == nil {
-		t = &QueueTopic{q: q, name: name, priority: q.o.Priority[name], rank: len(q.ranking)}
+		t = &QueueTopic{q: q, name: name, priority: q.o.Priority[name], held: slices.Contains(q.o.Held, name), rank: len(q.ranking)}
 		q.topics[name] = t
 		q.ranking = append(q.ranking, t)
 		q.stale = true
@@ -199,6 +204,12 @@ func (q *Queue) Push(e Entry) bool {
 	q.order++
 	e.Order = q.order
 	q.link(&e)
+	q.queuedOne(evicted)
+	return true
+}
+
+// queuedOne releases q.mu after a message was linked: it wakes Take and gives back what was evicted.
+func (q *Queue) queuedOne(evicted *node) {
 	wake := q.waiting
 	q.waiting = false
 	q.mu.Unlock()
@@ -211,6 +222,28 @@ func (q *Queue) Push(e Entry) bool {
 	if evicted != nil {
 		q.recycle(evicted)
 	}
+}
+
+// Offer is Push for a topic of QueueOptions.Held: where Push would drop the message it is refused instead. Then nothing is
+// counted, e.Data stays the caller's, and there is room again when QueueStats.Held has fallen. All topics of Held together
+// have half of the queue, or one message.
+func (q *Queue) Offer(e Entry) bool {
+	e.Cost = max(e.Cost, len(e.Data)) + EntryCost
+	q.mu.Lock()
+	now := time.Since(q.start)
+	var evicted *node
+	if q.closed || q.held > 0 && q.held+int64(e.Cost) > q.o.MaxBytes/2 || q.tooLong(&e) ||
+		!q.fits(&e) && !q.makeRoom(&e, now, &evicted) {
+		q.mu.Unlock()
+		return false
+	}
+	e.Topic.pushed++
+	q.pushed++
+	e.Topic.rate.add(now, len(e.Data))
+	q.order++
+	e.Order = q.order
+	q.link(&e)
+	q.queuedOne(evicted)
 	return true
 }
 
@@ -260,6 +293,9 @@ func (q *Queue) link(e *Entry) {
 	b.bytes += cost
 
 	q.n++
+	if e.Topic.held {
+		q.held += cost
+	}
 	q.bytes += cost
 	q.queued += cost
 	if q.isSmall(e) {
@@ -301,6 +337,9 @@ func (q *Queue) evict(b *backlog, list **node) {
 
 // account takes the cost of e off.
 func (q *Queue) account(e *Entry) {
+	if e.Topic.held {
+		q.held -= int64(e.Cost)
+	}
 	q.bytes -= int64(e.Cost)
 	if q.isSmall(e) {
 		q.small -= int64(e.Cost)
@@ -410,7 +449,7 @@ func (q *Queue) Close() {
 func (q *Queue) Stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return QueueStats{Len: q.n, Bytes: q.bytes, InFlight: q.bytes - q.queued, MaxBytes: q.o.MaxBytes, HighWater: q.highWater,
+	return QueueStats{Len: q.n, Bytes: q.bytes, InFlight: q.bytes - q.queued, MaxBytes: q.o.MaxBytes, Held: q.held, HighWater: q.highWater,
 		Pushed: q.pushed, Dropped: q.dropped, DroppedBytes: q.droppedBytes}
 }
 

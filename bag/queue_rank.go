@@ -33,7 +33,7 @@ func (r *rate) decay(now time.Duration) {
 	}
 }
 
-// rank orders the topics by who gives way first. q.mu is held.
+// rank orders the topics by who gives way first, those that never do last. q.mu is held.
 func (q *Queue) rank(now time.Duration) {
 	if !q.stale && now-q.ranked < rankingLife {
 		return
@@ -42,7 +42,19 @@ func (q *Queue) rank(now time.Duration) {
 	for _, t := range q.ranking {
 		t.rate.decay(now)
 	}
+	q.givers = 0
+	for _, t := range q.ranking {
+		if !t.held {
+			q.givers++
+		}
+	}
 	slices.SortStableFunc(q.ranking, func(a, b *QueueTopic) int {
+		if a.held != b.held {
+			if b.held {
+				return -1
+			}
+			return 1
+		}
 		if c := cmp.Compare(a.priority, b.priority); c != 0 {
 			return c
 		}
@@ -69,7 +81,7 @@ func (q *Queue) makeRoom(e *Entry, now time.Duration, evicted **node) bool {
 		return false
 	}
 	q.rank(now)
-	first := q.ranking[:e.Topic.rank]
+	first := q.ranking[:min(e.Topic.rank, q.givers)]
 	var big, all int64
 	for _, t := range first {
 		big += t.big.bytes

@@ -432,3 +432,52 @@ func BenchmarkQueue(b *testing.B) {
 		})
 	}
 }
+
+// TestQueueOffer: a message is refused rather than dropped, and what was taken never gives way.
+func TestQueueOffer(t *testing.T) {
+	const cost = 1 << 20
+	q := NewQueue(QueueOptions{MaxBytes: 8 * (cost + int64(EntryCost)), Reserve: -1, SmallLimit: 1, Held: []string{"/a", "/b"}, Priority: map[string]int{"/top": 9}})
+	held, other, camera, top := q.Topic("/a"), q.Topic("/b"), q.Topic("/camera"), q.Topic("/top")
+	entry := func(t *QueueTopic) Entry { return Entry{Topic: t, Data: make([]byte, cost)} }
+	for range 8 {
+		if !q.Push(entry(camera)) {
+			t.Fatal("dropped with room left")
+		}
+	}
+	for i, topic := range []*QueueTopic{held, held, other, held} { // half of the queue; the camera gives way
+		if !q.Offer(entry(topic)) {
+			t.Fatalf("offer %d was refused", i)
+		}
+	}
+	if q.Offer(entry(held)) || q.Offer(entry(other)) {
+		t.Fatal("more than half of the queue is held")
+	}
+	for range 10 {
+		q.Push(entry(top))
+	}
+	if held.Dropped()+other.Dropped() != 0 || camera.Dropped() != 8 || top.Dropped() != 6 || held.Pushed() != 3 || other.Pushed() != 1 {
+		t.Fatalf("dropped %d and %d of those that are held, %d of the camera, %d of the first", held.Dropped(), other.Dropped(), camera.Dropped(), top.Dropped())
+	}
+	if st := q.Stats(); st.Held != 4*(cost+int64(EntryCost)) || st.Len != 8 {
+		t.Fatalf("%+v", st)
+	}
+	entries, err := q.Take(t.Context(), nil)
+	if err != nil || len(entries) != 8 {
+		t.Fatal(len(entries), err)
+	}
+	if q.Offer(entry(held)) {
+		t.Fatal("what is being written counts no more")
+	}
+	q.Done(entries)
+	if st := q.Stats(); st.Held != 0 || st.Bytes != 0 {
+		t.Fatalf("%+v", st)
+	}
+	big := Entry{Topic: held, Data: make([]byte, 20*cost)}
+	if !q.Offer(big) || q.Offer(entry(held)) {
+		t.Fatal("one message larger than the queue is taken, and none behind it")
+	}
+	q.Close()
+	if q.Offer(entry(held)) {
+		t.Fatal("taken by a closed queue")
+	}
+}

@@ -178,7 +178,14 @@ func (d *discovery) subscribe(info *ros.TopicInfo, typ string) {
 		qos = ros.BestAvailableQoS()
 	}
 	r.addTopic(t) // before the first sample comes
-	sub, err := r.o.Node.Subscribe(ros.Topic{Name: info.Name, Type: typ, TypeHash: t.desc.TypeHash}, qos, t.handle)
+	rt := ros.Topic{Name: info.Name, Type: typ, TypeHash: t.desc.TypeHash}
+	var sub ros.Subscription
+	var err error
+	if t.held = slices.Contains(r.o.Backpressure, t.name); t.held {
+		sub, err = r.subscribeHeld(t, rt, qos)
+	} else {
+		sub, err = r.o.Node.Subscribe(rt, qos, t.handle)
+	}
 	if err != nil {
 		r.removeTopic(t)
 		d.failed[info.Name] = time.Now()
@@ -205,6 +212,7 @@ func (d *discovery) follow(t *topic, info *ros.TopicInfo) {
 		if p.Local {
 			continue
 		}
+		d.warnUnheld(t, p)
 		if p.Topic.Type != t.typ {
 			if p.Topic.Type != "" && !t.otherTypes[p.Topic.Type] && len(t.otherTypes) < maxProfiles {
 				t.otherTypes[p.Topic.Type] = true

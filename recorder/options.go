@@ -93,6 +93,7 @@ type Options struct {
 	MaxCacheSize     int64              // bytes of memory for messages not yet written, overhead included; 0 = DefaultCacheSize()
 	Priority         map[string]int     // topics with a higher number are dropped later when the queue is full; default 0
 	Throttle         map[string]float64 // topics of which at most so many messages a second are recorded; the others are counted as skipped
+	Backpressure     []string           // topics whose reliable publishers wait for the storage instead of losing; all of them may fill half of the cache
 	Duration         time.Duration      // stop after this time; 0 = never
 	MaxMessages      uint64             // stop when this many are recorded, exactly; 0 = never
 	MinFreeSpace     int64              // bytes; stop when the disk has less left. 0 = max(500 MB, 2 % of the disk), negative = never
@@ -149,6 +150,7 @@ func (o Options) withDefaults() Options {
 	if o.RepeatAllTransientLocal == 0 {
 		o.RepeatAllTransientLocal = 1
 	}
+	o.Backpressure = absoluteNames(o.Backpressure)
 	if o.StopTimeout == 0 {
 		o.StopTimeout = defaultStopTimeout
 	}
@@ -228,6 +230,7 @@ func (o Options) Validate() error {
 			bad("topic %s: %d messages to repeat; it must be more than 0", topic, n)
 		}
 	}
+	errs = append(errs, o.validateBackpressure()...)
 	if _, err := throttles(o.Throttle); err != nil {
 		errs = append(errs, err)
 	}

@@ -221,7 +221,7 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 		}
 	}
 	w := &writer{r: r, byQueue: map[*bag.QueueTopic]*topic{}}
-	q := bag.QueueOptions{MaxBytes: r.o.MaxCacheSize, Priority: r.o.Priority}
+	q := bag.QueueOptions{MaxBytes: r.o.MaxCacheSize, Priority: r.o.Priority, Held: r.o.Backpressure}
 	if r.o.SnapshotMode {
 		if err := w.openSnapshots(); err != nil {
 			return nil, err

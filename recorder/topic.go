@@ -30,6 +30,8 @@ type topic struct {
 	gate      *gate
 
 	received atomic.Uint64 // by the handler
+	held     bool          // publishers wait where the queue has no room; see Options.Backpressure
+	waits    atomic.Bool   // they do
 	throttle throttle      // of the handler
 	sources  sources
 
@@ -75,22 +77,7 @@ func (t *topic) handle(s ros.Sample) {
 		s.Release()
 		return
 	}
-	cost := s.Cost
-	if cost <= 0 {
-		cost = len(s.Data) + entryOverhead
-	}
-	mark, stamp := t.gate.pass(s.RecvTime)
-	t.queue.Push(bag.Entry{
-		Topic:    t.queued,
-		Mark:     mark,
-		RecvTime: stamp,
-		SendTime: s.SourceTime,
-		Source:   t.sources.number(s.Writer),
-		Seq:      s.Seq,
-		Data:     s.Data,
-		Cost:     cost,
-		Owner:    s.Owner,
-	})
+	t.queue.Push(t.entry(&s))
 }
 
 // counts returns the ledger of the topic. What is counted last is read first, so that a message on its way is seen as

@@ -51,6 +51,7 @@ func (w *writer) run() error {
 			ctx, cancel = w.r.commands.context()
 		}
 		w.r.commands.run(w)
+		w.resumeHeld() // also where the last message was written before the refusal was noted
 		var err error
 		entries, err = w.r.queue.Take(ctx, entries[:0])
 		for rest := entries; len(rest) > 0; {
@@ -62,6 +63,7 @@ func (w *writer) run() error {
 			}
 			w.write(chunk)
 			w.r.queue.Done(chunk)
+			w.resumeHeld()
 		}
 		w.endSnapshot(false)
 		if errors.Is(err, io.EOF) {

@@ -39,3 +39,20 @@ type TypeDescriber interface {
 	// Safe for concurrent use.
 	DescribeType(ctx context.Context, publisher EndpointID, typ, hash string) ([]TypeSource, error)
 }
+
+// Holder is a Node whose subscriptions can hold their publishers back.
+type Holder interface {
+	// SubscribeHeld is Node.Subscribe with offer, which is called before h where the publisher is acknowledged, by the rules
+	// of h, and may refuse a sample: it is the handler's only where offer returns true. After a refusal nothing of that
+	// publisher is taken or acknowledged until HeldSubscription.Resume, so that one that keeps all has to wait. h gets the
+	// samples of best-effort publishers, and what a publisher that left or went on had sent before.
+	SubscribeHeld(t Topic, q QoS, offer func(Sample) bool, h func(Sample)) (HeldSubscription, error)
+}
+
+// HeldSubscription is a Subscription that can hold its publishers back.
+type HeldSubscription interface {
+	Subscription
+
+	// Resume has refused samples offered again. It must not be called by a handler; without any it does nothing.
+	Resume()
+}

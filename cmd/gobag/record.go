@@ -27,6 +27,7 @@ type recordFlags struct {
 	maxMessages                            uint64
 	compat                                 string
 	customData, priority, throttle         []string
+	backpressure                           []string
 	profile                                string
 	compression                            compressionFlags
 
@@ -76,7 +77,7 @@ of each other; exclusions win.
 
 A full queue never blocks a publisher: the largest topics by bandwidth give way first, --priority orders the rest, and
 every message that is not in the bag is counted: lost on the wire, at the queue, or by the storage. The table at the end
-shows it, and the bag keeps it.
+shows it, and the bag keeps it. Only topics of --backpressure are not acknowledged while the queue has no room.
 
 The last messages of latched topics (transient local) are repeated at the head of each further file and of each snapshot,
 so that every file has the map and the static transforms.
@@ -147,6 +148,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	fs.Var(&f.maxCacheSize, "max-cache-size", "memory for messages not yet written (default the smaller of 100 MiB and 5 % of RAM)")
 	fs.StringVar(&f.profile, "profile", "", "`NAME` of how to behave beside others: robot gives way to the robot's own programs (nice value, two threads,\nfirst to go when memory runs out)")
 	listFlag(fs, &f.throttle, "throttle", "", "`TOPIC=HZ...`: record at most HZ messages a second of a topic; the rest is counted as skipped", false)
+	listFlag(fs, &f.backpressure, "backpressure", "", "`TOPIC...` whose reliable publishers wait for the disk instead of losing; all others are never held", true)
 	listFlag(fs, &f.priority, "priority", "", "`TOPIC=N...`: topics with a higher N are dropped later when the queue is full", false)
 	fs.Var(&f.maxCacheDuration, "max-cache-duration", "longest time between the oldest and the newest message in that memory (default any)")
 	switchFlag(fs, &f.snapshotMode, "snapshot-mode", "", "keep the last messages in memory and write them when asked to")

@@ -29,7 +29,7 @@ func (f *recordFlags) options() (recorder.Options, error) {
 		MaxMessages: f.maxMessages, MinFreeSpace: int64(f.minFreeSpace),
 		MaxBagFiles: f.maxBagFiles, MaxTotalSize: int64(f.maxTotalSize), MaxCacheDuration: time.Duration(f.maxCacheDuration),
 		SnapshotMode: f.snapshotMode, PostRoll: time.Duration(f.postRoll), StartPaused: f.startPaused, UseSimTime: f.useSimTime,
-		IgnoreLeaf: f.ignoreLeaf, RepeatAllTransientLocal: f.repeatAll, Watchdog: time.Duration(f.watchdog),
+		IgnoreLeaf: f.ignoreLeaf, Backpressure: f.backpressure, RepeatAllTransientLocal: f.repeatAll, Watchdog: time.Duration(f.watchdog),
 	}
 	if f.repeatAll == 0 {
 		o.RepeatAllTransientLocal = -1
@@ -85,6 +85,9 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	}
 	if o.Throttle, err = parseThrottles(f.throttle); err != nil {
 		return o, err
+	}
+	if len(f.backpressure) > 0 && f.snapshotMode {
+		return o, usageError("record: --backpressure and --snapshot-mode: one of them, since the memory of snapshots is always full")
 	}
 	if o.Config, err = readYAML(f.configFile); err != nil {
 		return o, fmt.Errorf("--storage-config-file: %w", err)

@@ -42,6 +42,7 @@ var (
 	_ ros.Node              = (*Node)(nil)
 	_ ros.EncodedAdvertiser = (*Node)(nil)
 	_ ros.TypeDescriber     = (*Node)(nil)
+	_ ros.Holder            = (*Node)(nil)
 	_ ros.Acker             = (*Publisher)(nil)
 )
 

@@ -122,3 +122,12 @@ func (s *seen) first(writer rtps.GUID, seq int64) bool {
 	s.last.seq = seq
 	return true
 }
+
+// comesAgain takes back that a sample was seen.
+func (s *seen) comesAgain(writer rtps.GUID, seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.writers[writer]; w != nil && w.seq == seq {
+		w.seq = seq - 1
+	}
+}

@@ -18,6 +18,7 @@ type Subscription struct {
 	qos     ros.QoS // as asked for, normalized
 	follows bool    // it has BestAvailable policies
 	handler func(ros.Sample)
+	offer   func(ros.Sample) bool // nil: publishers are never held
 	seen    seen
 
 	mu      sync.Mutex // never held while the handler runs
@@ -31,6 +32,23 @@ type Subscription struct {
 // and liveliness of the profile are not asked for: they change nothing of what is received. With
 // AvoidROSNamespaceConventions the topic's name is that on the wire.
 func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
+	s, err := n.subscribe(t, q, nil, h)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// SubscribeHeld implements ros.Holder.
+func (n *Node) SubscribeHeld(t ros.Topic, q ros.QoS, offer func(ros.Sample) bool, h func(ros.Sample)) (ros.HeldSubscription, error) {
+	s, err := n.subscribe(t, q, offer, h)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (n *Node) subscribe(t ros.Topic, q ros.QoS, offer func(ros.Sample) bool, h func(ros.Sample)) (*Subscription, error) {
 	if h == nil {
 		return nil, fmt.Errorf("subscribe %s: no handler", t.Name)
 	}
@@ -38,7 +56,7 @@ func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscr
 	if err != nil {
 		return nil, err
 	}
-	s := &Subscription{node: n, key: key, qos: q.Normalized(), handler: h, topic: t}
+	s := &Subscription{node: n, key: key, qos: q.Normalized(), handler: h, offer: offer, topic: t}
 	s.follows = s.qos.Reliability == ros.ReliabilityBestAvailable || s.qos.Durability == ros.DurabilityBestAvailable
 	// First it is registered, then it makes its first reader: that is a change of the graph, after which run looks again
 	// in case the publishers seen here were not all.
@@ -131,6 +149,9 @@ func (s *Subscription) open() (n int) {
 func (s *Subscription) newReader(c class) (*rtps.Reader, error) {
 	config := rtps.ReaderConfig{Topic: s.key.topic, Type: s.key.typ, QoS: readerQoS(c.qos(s.qos)), UserData: endpointUserData(s.topic.TypeHash),
 		Handler: s.deliver}
+	if s.offer != nil {
+		config.Offer = s.offered
+	}
 	if s.follows {
 		config.Accept = func(e rtps.Endpoint) bool {
 			return classOf(s.qos, e.QoS.Reliability == rtps.Reliable, e.QoS.Durability >= rtps.TransientLocal) == c
@@ -157,7 +178,36 @@ func (s *Subscription) deliver(x rtps.Sample) {
 		x.Release()
 		return
 	}
-	s.handler(ros.Sample{
+	s.handler(rosSample(&x))
+}
+
+// offered is deliver for a sample that may be refused.
+func (s *Subscription) offered(x rtps.Sample) bool {
+	if !s.seen.first(x.Writer, x.Seq) {
+		x.Release()
+		return true
+	}
+	if !s.offer(rosSample(&x)) {
+		s.seen.comesAgain(x.Writer, x.Seq)
+		return false
+	}
+	return true
+}
+
+// Resume implements ros.HeldSubscription.
+func (s *Subscription) Resume() {
+	s.mu.Lock()
+	readers := s.readers
+	s.mu.Unlock()
+	for _, r := range readers {
+		if r != nil {
+			r.Resume()
+		}
+	}
+}
+
+func rosSample(x *rtps.Sample) ros.Sample {
+	return ros.Sample{
 		Data:       x.Data,
 		SourceTime: x.SourceTime,
 		RecvTime:   x.RecvTime,
@@ -165,7 +215,7 @@ func (s *Subscription) deliver(x rtps.Sample) {
 		Seq:        uint64(x.Seq),
 		Cost:       x.Cost,
 		Owner:      x.Owner,
-	})
+	}
 }
 
 // Topic implements ros.Subscription. The type hash is the one that was given, or that of the publishers.

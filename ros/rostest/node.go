@@ -24,7 +24,10 @@ type Node struct {
 	subs      []*subscription
 }
 
-var _ ros.Node = (*Node)(nil)
+var (
+	_ ros.Node   = (*Node)(nil)
+	_ ros.Holder = (*Node)(nil)
+)
 
 // Node adds a node. The name may be anything; it shows up in the graph as "/name". The caller closes the node.
 func (n *Network) Node(name string) *Node {
@@ -71,6 +74,23 @@ func (n *Node) newEndpoint(t ros.Topic, q ros.QoS) endpoint {
 
 // Subscribe implements ros.Node.
 func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscription, error) {
+	s, err := n.subscribe(t, q, nil, h)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// SubscribeHeld implements ros.Holder.
+func (n *Node) SubscribeHeld(t ros.Topic, q ros.QoS, offer func(ros.Sample) bool, h func(ros.Sample)) (ros.HeldSubscription, error) {
+	s, err := n.subscribe(t, q, offer, h)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (n *Node) subscribe(t ros.Topic, q ros.QoS, offer func(ros.Sample) bool, h func(ros.Sample)) (*subscription, error) {
 	if h == nil {
 		return nil, fmt.Errorf("subscribe %s: no handler", t.Name)
 	}
@@ -85,7 +105,7 @@ func (n *Node) Subscribe(t ros.Topic, q ros.QoS, h func(ros.Sample)) (ros.Subscr
 			t.TypeHash = p.topic.TypeHash
 		}
 	}
-	s := &subscription{endpoint: n.newEndpoint(t, q), handler: h}
+	s := &subscription{endpoint: n.newEndpoint(t, q), handler: h, offer: offer}
 	entry.subs = append(entry.subs, s)
 	n.subs = append(n.subs, s)
 	for _, p := range entry.pubs {

@@ -83,18 +83,45 @@ func (n *Network) send(t *topic, p *pair, r record) {
 
 // deliver hands an item to the subscription, on the receiving node's goroutine.
 func (p *pair) deliver(it item) {
-	defer p.pending.Add(-1)
 	s := p.sub
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		it.discard()
+	if s.offer != nil && p.reliable && !s.closed {
+		s.held = append(s.held, it)
+		s.node.queue.keep(it.size())
+		if len(s.held) == 1 {
+			s.offerHeld()
+		}
 		return
 	}
+	p.hand(it, nil)
+}
+
+// hand gives an item to the handler, or to offer unless that is nil; false if it was refused. s.mu is held.
+func (p *pair) hand(it item, offer func(ros.Sample) bool) bool {
+	s := p.sub
+	if s.closed {
+		p.pending.Add(-1)
+		it.discard()
+		return true
+	}
+	var sample ros.Sample
+	now := s.node.net.clock.Now()
+	if it.buffer != nil {
+		sample = ros.Sample{Data: it.buffer.data, SourceTime: it.sourceTime, RecvTime: now, Writer: p.pub.id, Seq: it.seq,
+			Cost: cap(it.buffer.data) + bufferOverhead, Owner: it.buffer}
+		if sample.SourceTime == 0 {
+			sample.SourceTime = now
+		}
+		if offer != nil && !offer(sample) {
+			return false
+		}
+	}
+	p.pending.Add(-1)
 	w := &p.stats
 	if it.buffer == nil { // only reliable publishers say so
 		w.Lost++
-		return
+		return true
 	}
 	switch {
 	case w.First == 0:
@@ -104,12 +131,10 @@ func (p *pair) deliver(it item) {
 	}
 	w.Last = it.seq
 	w.Received++
-	now := s.node.net.clock.Now()
-	if it.sourceTime == 0 {
-		it.sourceTime = now
+	if offer == nil {
+		s.handler(sample)
 	}
-	s.handler(ros.Sample{Data: it.buffer.data, SourceTime: it.sourceTime, RecvTime: now, Writer: p.pub.id, Seq: it.seq,
-		Cost: cap(it.buffer.data) + bufferOverhead, Owner: it.buffer})
+	return true
 }
 
 // buffer owns the data of one sample.

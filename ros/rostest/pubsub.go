@@ -129,9 +129,11 @@ func (p *publisher) Close() error {
 type subscription struct {
 	endpoint
 	handler func(ros.Sample)
+	offer   func(ros.Sample) bool // nil: nothing is refused
 
 	mu     sync.Mutex // held during the handler's calls; taken after the network's lock
 	closed bool
+	held   []item  // refused and what came behind it
 	pairs  []*pair // those of publishers that left too; changed under both locks
 }
 
@@ -191,6 +193,7 @@ func (s *subscription) Close() error {
 	s.mu.Lock() // waits for the handler
 	defer s.mu.Unlock()
 	s.closed = true
+	s.dropHeld()
 	for _, p := range s.pairs {
 		p.stats.Matched = false
 	}
