@@ -92,6 +92,9 @@ func (r *Recorder) Split() error {
 	}
 	var err error
 	if cerr := r.commands.do(func(w *writer) {
+		if w.bag == nil {
+			return
+		}
 		if w.failed == nil {
 			w.r.busy.begin()
 			err = w.bag.Split()

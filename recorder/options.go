@@ -24,7 +24,7 @@ type Options struct {
 
 	// The bag; see bag.WriterOptions.
 	Output         string // directory to create; "" = rosbag2_<local time> in the working directory, as rosbag2 does
-	Storage        string
+	Storage        string // StorageNull keeps nothing
 	Preset         string
 	Config         map[string]any
 	MaxBagSize     int64         // bytes; 0 = never split by size
@@ -121,6 +121,10 @@ type Trigger struct {
 	Match func(typ string, definition plugin.Definition, payload []byte) bool
 }
 
+// StorageNull as Options.Storage receives, queues and counts everything as ever, and keeps nothing: no directory is made.
+// It measures what arrives, and what that costs.
+const StorageNull = "null"
+
 const (
 	defaultWatchdog    = 30 * time.Second
 	defaultPolling     = 100 * time.Millisecond
@@ -140,6 +144,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PollingInterval == 0 {
 		o.PollingInterval = defaultPolling
+	}
+	if o.Storage == StorageNull {
+		o.MinFreeSpace = -1
 	}
 	if o.MaxCacheSize == 0 {
 		o.MaxCacheSize = DefaultCacheSize()
@@ -231,6 +238,9 @@ func (o Options) Validate() error {
 		}
 	}
 	errs = append(errs, o.validateBackpressure()...)
+	if o.Storage == StorageNull && o.SnapshotMode {
+		bad("snapshot mode needs a storage that keeps what it gets")
+	}
 	if _, err := throttles(o.Throttle); err != nil {
 		errs = append(errs, err)
 	}

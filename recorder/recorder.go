@@ -77,7 +77,8 @@ const (
 
 // Result describes a finished recording.
 type Result struct {
-	Output   string
+	Output   string // with StorageNull nothing is there
+	Storage  string
 	Reason   StopReason
 	Elapsed  time.Duration // from the opening of the bag to the end of the last subscription, monotonic
 	Messages uint64        // recorded
@@ -226,13 +227,15 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 		if err := w.openSnapshots(); err != nil {
 			return nil, err
 		}
-	} else {
+	} else if r.o.Storage != StorageNull {
 		b, err := bag.Create(ctx, r.o.Output, r.bagOptions(w))
 		if err != nil {
 			return nil, err
 		}
 		w.bag = b
 		r.bag.Store(b)
+	}
+	if !r.o.SnapshotMode {
 		q.MaxSpan = r.o.MaxCacheDuration
 	}
 	if drv, err := plugin.Lookup(r.o.Storage); err == nil {
@@ -371,7 +374,7 @@ func (r *Recorder) waitForWriter(written <-chan error) error {
 
 // finish puts the result together. err is that of the writer goroutine.
 func (r *Recorder) finish(err error) (Result, error) {
-	res := Result{Output: r.o.Output, Reason: r.reason, Elapsed: time.Duration(r.ended.Load()), Ledger: r.finalLedger(),
+	res := Result{Output: r.o.Output, Storage: r.o.Storage, Reason: r.reason, Elapsed: time.Duration(r.ended.Load()), Ledger: r.finalLedger(),
 		Missing: r.missing(), Undefined: r.undefined(), ClockSteps: r.clock.all(), Snapshots: r.taken.all()}
 	if b := r.bag.Load(); b != nil && !r.o.SnapshotMode {
 		res.Files = b.Stats().Files

@@ -132,7 +132,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	fs.VarP(&f.polling, "polling-interval", "p", "longest time between two looks at the graph")
 
 	fs.StringVarP(&f.output, "output", "o", "", "bag directory `DIR` to create (default rosbag2_YYYY_MM_DD-HH_MM_SS)")
-	fs.StringVarP(&f.storage, "storage", "s", "", "storage format `ID`, see 'gobag list storage' (default "+defaultStorage+"; sqlite3 for Humble)")
+	fs.StringVarP(&f.storage, "storage", "s", "", "storage format `ID`, see 'gobag list storage' (default "+defaultStorage+"; sqlite3 for Humble); null keeps nothing, to measure")
 	fs.StringVar(&f.preset, "storage-preset-profile", "", "`NAME`: resilient (default): a crash or power cut costs at most one sync interval;\nfast: fewer syncs; small: compressed; none: rosbag2's settings, see 'gobag list storage -v'")
 	fs.StringVar(&f.configFile, "storage-config-file", "", "YAML `FILE` with settings of the storage format")
 	fs.VarP(&f.maxBagSize, "max-bag-size", "b", "begin a new file at this size (default never)")

@@ -63,15 +63,8 @@ func (f *recordFlags) options() (recorder.Options, error) {
 	if o.Compression, err = f.compression.options("record"); err != nil {
 		return o, err
 	}
-	drv, err := plugin.Lookup(storage)
-	if err != nil {
-		return o, &exitError{exitUsage, fmt.Errorf("record: %w", err)}
-	}
-	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
-		return o, usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, storage, low)
-	}
-	if err := (bag.WriterOptions{StorageID: storage, Compression: o.Compression}).Validate(); err != nil {
-		return o, usageError("record: %w", err)
+	if err := f.checkStorage(&o, storage); err != nil {
+		return o, err
 	}
 	switch f.compat {
 	case "auto", "":
@@ -102,6 +95,27 @@ func (f *recordFlags) options() (recorder.Options, error) {
 		return o, fmt.Errorf("output %s exists already: choose another directory with -o", o.Output)
 	}
 	return o, nil
+}
+
+// checkStorage says what a storage cannot do that is asked for.
+func (f *recordFlags) checkStorage(o *recorder.Options, storage string) error {
+	if storage == recorder.StorageNull {
+		if f.snapshotMode {
+			return usageError("record: --snapshot-mode needs a storage that keeps what it gets, not %s", storage)
+		}
+		return nil
+	}
+	drv, err := plugin.Lookup(storage)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("record: %w", err)}
+	}
+	if low := drv.Features().MinSplitSize; o.MaxBagSize > 0 && o.MaxBagSize < low {
+		return usageError("record: --max-bag-size %d: %s needs at least %d bytes", o.MaxBagSize, storage, low)
+	}
+	if err := (bag.WriterOptions{StorageID: storage, Compression: o.Compression}).Validate(); err != nil {
+		return usageError("record: %w", err)
+	}
+	return nil
 }
 
 // checkSelection says in terms of flags what package recorder would refuse: nothing chosen, or an exclusion from nothing.

@@ -61,7 +61,7 @@ func count(perSecond float64) string {
 // recordReport is what record prints at the end: what became of every message.
 func recordReport(r recorder.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nRecorded %s, %s, in %.1f s into %s", plural(r.Messages, "message"), fileSize(int64(r.Bytes)), r.Elapsed.Seconds(), r.Output)
+	fmt.Fprintf(&b, "\nRecorded %s, %s, in %.1f s into %s", plural(r.Messages, "message"), fileSize(int64(r.Bytes)), r.Elapsed.Seconds(), into(r))
 	if r.Files > 1 {
 		fmt.Fprintf(&b, " (%d files)", r.Files)
 	}
@@ -89,6 +89,14 @@ func recordReport(r recorder.Result) string {
 		fmt.Fprintf(&b, "The wall clock was set by %+.3f s after %.1f s of recording.\n", float64(s.After-s.Before)/1e9, s.Monotonic.Seconds())
 	}
 	return b.String()
+}
+
+// into says where the messages are.
+func into(r recorder.Result) string {
+	if r.Storage == recorder.StorageNull {
+		return "nothing (storage null)"
+	}
+	return r.Output
 }
 
 // ledgerTable is one line per topic: what came, what of it is in the bag, what was lost where.
