@@ -389,7 +389,7 @@ func floatSpan(op string, v value) (span[float64], bool) {
 // planGroups plans aggregates.
 func (p *kernelPlan) planGroups() error {
 	for _, g := range p.sel.group {
-		if hasAggregate(g) || g.op != 'c' && !wholeNumbers(g) || g.op == 'c' && (g.ref.class == 'f' || g.ref.sys == colPubTime) {
+		if hasAggregate(g) || g.op != 'c' && !wholeNumbers(g) || g.op == 'c' && g.ref.sys == colPubTime {
 			return errKernel
 		}
 		p.keys = append(p.keys, cloned(g))

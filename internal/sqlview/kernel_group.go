@@ -18,6 +18,7 @@ type groupSet struct {
 // keySet numbers the values of a key.
 type keySet struct {
 	text    bool
+	float   bool // ints are the bits of floats
 	ints    []int64
 	byInt   map[int64]uint32
 	last    int64
@@ -41,7 +42,7 @@ const maxPairs = 32 << 20
 func newGroupSet(keys []*expr) *groupSet {
 	g := &groupSet{keys: make([]keySet, len(keys)), pairs: make([]pairSet, max(0, len(keys)-1))}
 	for i, k := range keys {
-		g.keys[i] = keySet{text: k.op == 'c' && k.ref.class == 't', byInt: map[int64]uint32{}, byText: map[string]uint32{}, byCode: map[*columnar.Dictionary][]uint32{}}
+		g.keys[i] = keySet{text: k.op == 'c' && k.ref.class == 't', float: k.op == 'c' && k.ref.class == 'f', byInt: map[int64]uint32{}, byText: map[string]uint32{}, byCode: map[*columnar.Dictionary][]uint32{}}
 	}
 	if len(keys) == 0 {
 		g.groups = 1
@@ -117,6 +118,9 @@ func (g *groupSet) value(group uint32, i int) value {
 	if g.keys[i].text {
 		return textValue(g.keys[i].texts[group])
 	}
+	if g.keys[i].float {
+		return realValue(math.Float64frombits(uint64(g.keys[i].ints[group])))
+	}
 	return intValue(g.keys[i].ints[group])
 }
 
@@ -153,6 +157,19 @@ func (w *groupWorker) number(c *kernelChunk) ([]uint32, error) {
 }
 
 func (w *groupWorker) numberKey(c *kernelChunk, k *expr, ks *keySet, out []uint32) error {
+	if ks.float {
+		floats, err := w.floatsOf(c, k.ref)
+		if err != nil {
+			return err
+		}
+		for i, f := range floats {
+			if f != f {
+				return errKernel // NULL
+			}
+			out[i] = ks.ofInt(int64(math.Float64bits(f + 0))) // -0 is 0
+		}
+		return nil
+	}
 	if !ks.text {
 		ints, err := w.evaluate(c, k)
 		if err != nil {
@@ -477,6 +494,8 @@ func (w *groupWorker) merge(o *groupWorker) error {
 			var k uint32
 			if w.set.keys[i].text {
 				k = w.set.keys[i].ofText([]byte(v.s))
+			} else if w.set.keys[i].float {
+				k = w.set.keys[i].ofInt(int64(math.Float64bits(v.f)))
 			} else {
 				k = w.set.keys[i].ofInt(v.i)
 			}

@@ -343,3 +343,94 @@ func literal(v value) string {
 	}
 	return fmt.Sprintf("%.17e", v.f)
 }
+
+// innerQueries have SELECTs inside that are for kernels.
+var innerQueries = map[string]int{
+	`SELECT host, count(*) AS n, max(v) FROM (SELECT host, _log_time/60000000000 AS m, avg(f64) AS v FROM k GROUP BY host, m HAVING avg(f64) > 0.1) GROUP BY host ORDER BY host`:                                 1,
+	`WITH newest AS (SELECT host, max(_log_time) AS t, i64 FROM k GROUP BY host) SELECT a.host, a.i64, b.n FROM newest AS a JOIN (SELECT host, count(*) AS n FROM k GROUP BY host) AS b USING (host) ORDER BY 1`: 2,
+	`SELECT host, i64 FROM k WHERE _log_time = (SELECT max(_log_time) FROM k WHERE host = 'host_1') AND host IN (SELECT host FROM k WHERE word > '' LIMIT 0) ORDER BY 1`:                                         1,
+	`SELECT count(*) FROM (SELECT host, f64 FROM k)`: 0,
+	`SELECT t, host, t - lag(t) OVER (PARTITION BY host ORDER BY t) AS gap FROM (SELECT _log_time/10000000000 AS t, host, min(b) FROM k GROUP BY t, host) ORDER BY host, t LIMIT 50`: 1,
+	`SELECT f32, count(*) FROM (SELECT f32, host, count(*) AS n FROM k WHERE f32 > 3 AND f32 < 5 GROUP BY f32, host) GROUP BY f32 ORDER BY f32`:                                      1,
+	`SELECT host = 'host_1', typeof(host), typeof(n), typeof(s) FROM (SELECT host, count(*) AS n, sum(f64) AS s FROM k GROUP BY host) ORDER BY host`:                                 1,
+	`SELECT a.host FROM (SELECT host, max(i64) AS top FROM k GROUP BY host) AS a WHERE a.top >= (SELECT max(b.i64) FROM k AS b WHERE b.host = a.host) ORDER BY a.host`:               1,
+}
+
+// SELECTs inside are answered by kernels; the rest of the query is SQLite's.
+func TestInnerKernels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	dir := kernelBag(t, filepath.Join(t.TempDir(), "b"), kernelMessages(rng, 4_000, 7), map[string]any{"part_size": 65536}, true)
+	tables, kernels := openWith(t, Options{TablesOnly: true}, dir), openWith(t, Options{}, dir)
+	for q, inner := range innerQueries {
+		got, byKernel, err := rowsOf(t.Context(), kernels, q)
+		if err != nil || byKernel {
+			t.Errorf("%s: by a kernel: %v, %v", q, byKernel, err)
+			continue
+		}
+		if len(kernels.answers) != inner {
+			t.Errorf("%s: kernels answered %d SELECTs inside, want %d", q, len(kernels.answers), inner)
+		}
+		want, _, err := rowsOf(t.Context(), tables, q)
+		if err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if d := differ(got, want); d != "" {
+			t.Errorf("%s: %s", q, d)
+		}
+	}
+	if _, err := kernels.Query(t.Context(), "INSERT INTO _kernel_0 VALUES (1)"); err == nil {
+		t.Error("an answer can be written")
+	}
+}
+
+// All topics of a type are a table, for kernels too.
+func TestTypeTables(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 3))
+	dir := filepath.Join(t.TempDir(), "b")
+	w, err := bag.Create(t.Context(), dir, bag.WriterOptions{StorageID: "columnar"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		topic := kernelTopic
+		topic.SerializationFormat, topic.Name = "cdr", fmt.Sprintf("/truck_%d/k", i)
+		id, err := w.AddTopic(topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms := kernelMessages(rng, 500+100*i, 3)
+		for j := range ms {
+			ms[j].Topic, ms[j].Order = id, 0
+		}
+		if err := w.Write(ms); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tables, kernels := openWith(t, Options{TablesOnly: true}, dir), openWith(t, Options{Memory: 1 << 20}, dir)
+	for _, q := range []string{
+		`SELECT count(*) FROM "t/msg/Kernel"`,
+		`SELECT _topic, host, count(*), avg(f64), max(_log_time) FROM "t/msg/Kernel" GROUP BY _topic, host ORDER BY 1, 2`,
+		`SELECT _topic, sum(i64) FROM "t/msg/Kernel" WHERE _topic IN ('/truck_0/k', '/truck_2/k') AND host = 'host_1' GROUP BY _topic ORDER BY _topic`,
+		`SELECT _topic, word FROM "t/msg/Kernel" WHERE i64 > 100 ORDER BY word LIMIT 10`,
+	} {
+		for range 2 {
+			got, byKernel, err := rowsOf(t.Context(), kernels, q)
+			if err != nil || !byKernel {
+				t.Fatalf("%s: by a kernel: %v, %v", q, byKernel, err)
+			}
+			want, _, err := rowsOf(t.Context(), tables, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := differ(got, want); d != "" {
+				t.Errorf("%s: %s", q, d)
+			}
+		}
+	}
+	if rows := ask(t, kernels, `SELECT * FROM "t/msg/Kernel" LIMIT 1`); len(rows[0]) != 3+14 { // stamps, topic, fields
+		t.Errorf("%d columns: %v", len(rows[0]), rows[0])
+	}
+}

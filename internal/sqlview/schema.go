@@ -52,6 +52,7 @@ type table struct {
 	name    string
 	alias   string
 	all     bool // the table messages
+	ofType  bool // all topics of a type
 	rows    uint64
 	types   []string
 	columns []column // behind the system columns
@@ -152,7 +153,9 @@ func (t *table) hidden(col int) bool {
 		return false
 	case colBag:
 		return len(t.v.bags) < 2
-	case colTopic, colType:
+	case colTopic:
+		return !t.all && !t.ofType
+	case colType:
 		return !t.all
 	case colSize:
 		return !t.all

@@ -493,8 +493,10 @@ func TestFixtures(t *testing.T) {
 			continue
 		}
 		counts := map[string]int64{}
-		for _, row := range ask(t, v, "SELECT _topic, count(*) FROM messages GROUP BY _topic") {
-			counts[row[0].(string)] = row[1].(int64)
+		for _, column := range []string{"_topic", "_type"} {
+			for _, row := range ask(t, v, "SELECT "+column+", count(*) FROM messages GROUP BY 1") {
+				counts[row[0].(string)] = row[1].(int64)
+			}
 		}
 		for _, table := range v.Tables() {
 			tables++

@@ -46,12 +46,13 @@ type View struct {
 	odd     map[string]*oddity // by bag and topic
 	err     error              // of the query that runs: SQLite does not hand it on
 
-	plans  map[string]*kernelPlan // of queries; nil: SQLite's
-	memory int64
-	memMu  sync.Mutex // guards what follows
-	mem    int64      // that is kept
-	full   bool       // there was no room for something
-	dicts  map[*columnar.Dictionary]*dictIndex
+	plans   map[string]*kernelPlan // of queries; nil: SQLite's
+	answers []*result              // of kernels, for the query that SQLite runs
+	memory  int64
+	memMu   sync.Mutex // guards what follows
+	mem     int64      // that is kept
+	full    bool       // there was no room for something
+	dicts   map[*columnar.Dictionary]*dictIndex
 }
 
 type openedBag struct {
@@ -124,9 +125,61 @@ func (v *View) makeTables(finder *msg.Finder) {
 	}
 	slices.SortFunc(v.tables, func(a, b *table) int { return strings.Compare(a.name, b.name) })
 	v.nameTables()
+	v.addTypes()
 	if !v.taken("messages") {
 		v.tables = append(v.tables, all)
 	}
+}
+
+// addTypes makes a table of each type that several topics have.
+func (v *View) addTypes() {
+	byType := map[string]*table{}
+	topics := map[string]int{}
+	var names []string
+	for _, t := range v.tables {
+		for _, typ := range t.types {
+			if topics[typ]++; topics[typ] == 1 {
+				names = append(names, typ)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, typ := range names {
+		if topics[typ] > 1 && !v.taken(typ) {
+			byType[typ] = &table{v: v, name: typ, ofType: true}
+			v.tables = append(v.tables, byType[typ])
+		}
+	}
+	for _, of := range v.tables {
+		for _, p := range of.parts {
+			for _, id := range p.topics {
+				s := p.by[id]
+				t := byType[s.typ]
+				if t == nil || of.ofType {
+					continue
+				}
+				own := &source{bag: s.bag, name: s.name, typ: s.typ, p: s.p, why: s.why}
+				if own.p != nil {
+					own.fields = t.addFields(own.p)
+				}
+				t.addTopic(p.bag, id, own)
+			}
+		}
+		if !of.ofType && len(of.types) == 1 && byType[of.types[0]] != nil {
+			byType[of.types[0]].rows += of.rows
+		}
+	}
+}
+
+// addTopic is add for tables whose bags come in turns.
+func (t *table) addTopic(b *openedBag, id plugin.TopicID, s *source) {
+	i := slices.IndexFunc(t.parts, func(p *part) bool { return p.bag == b })
+	if i < 0 {
+		t.add(b, id, s)
+		return
+	}
+	t.parts[i].topics = append(t.parts[i].topics, id)
+	t.parts[i].by[id] = s
 }
 
 func (t *table) add(b *openedBag, id plugin.TopicID, s *source) {
@@ -221,6 +274,9 @@ func (v *View) makeDatabase(ctx context.Context) error {
 	if err := d.RegisterModule("topic", (*module)(v)); err != nil {
 		return err
 	}
+	if err := d.RegisterModule("answer", (*answerModule)(v)); err != nil {
+		return err
+	}
 	v.db = sql.OpenDB(connector{d})
 	v.db.SetMaxOpenConns(1)
 	var err error
@@ -235,6 +291,11 @@ func (v *View) makeDatabase(ctx context.Context) error {
 			if _, err := v.conn.ExecContext(ctx, fmt.Sprintf("CREATE VIRTUAL TABLE %s USING topic(%d)", quote(name), i)); err != nil {
 				return fmt.Errorf("make table %s: %w", name, err)
 			}
+		}
+	}
+	for i := range answerTables {
+		if _, err := v.conn.ExecContext(ctx, fmt.Sprintf("CREATE VIRTUAL TABLE %s%d USING answer(%d)", answerPrefix, i, i)); err != nil {
+			return fmt.Errorf("make table of answers: %w", err)
 		}
 	}
 	if !v.taken("topics") {
@@ -304,6 +365,10 @@ func (v *View) Query(ctx context.Context, query string) (*Rows, error) {
 	if res, err := v.byKernel(ctx, query); res != nil {
 		return &Rows{result: res, v: v}, nil
 	} else if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	query, err := v.answerInner(ctx, query)
+	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	if err := v.connect(ctx); err != nil {
