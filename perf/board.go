@@ -101,22 +101,29 @@ func sustained(ctx context.Context, path string, limit time.Duration) (rate floa
 	return float64(n) / time.Since(began).Seconds(), n, ctx.Err()
 }
 
-// writeRate writes size bytes and syncs once: the speed of a disk in bytes per second.
-func writeRate(ctx context.Context, path string, size int64) (rate float64, err error) {
+// writeRate writes size bytes and syncs once: the speed of a disk in bytes per second. It writes and syncs before bytes first,
+// which do not count: what the disk takes at once for a start.
+func writeRate(ctx context.Context, path string, before, size int64) (rate float64, err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	block := noise(boardBlock, 1)
-	began := time.Now()
-	n := int64(0)
-	for ; n < size && ctx.Err() == nil; n += boardBlock {
-		if _, err := f.Write(block); err != nil {
-			return 0, err
+	write := func(size int64) (n int64, err error) {
+		for ; n < size && ctx.Err() == nil; n += boardBlock {
+			if _, err := f.Write(block); err != nil {
+				return 0, err
+			}
 		}
+		return n, f.Sync()
 	}
-	if err := f.Sync(); err != nil {
+	if _, err := write(before); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	n, err := write(size)
+	if err != nil {
 		return 0, err
 	}
 	return float64(n) / time.Since(began).Seconds(), ctx.Err()

@@ -25,7 +25,7 @@ type Device struct {
 // DiskLimits describe an emulated disk.
 type DiskLimits struct {
 	Rate       int64         // bytes per second, reads and writes each
-	WriteDelay time.Duration // added to every write
+	WriteDelay time.Duration // added to every write; whole milliseconds
 	Stalls     int           // times a minute in which the disk does nothing for StallMin to StallMax; 0 never
 	StallMin   time.Duration
 	StallMax   time.Duration
@@ -45,7 +45,7 @@ func Devices() []Device {
 	return []Device{
 		raspberryPi4("rpi4-sd", "SD card of 20 MB/s", DiskLimits{Rate: 20e6, WriteDelay: time.Millisecond, StallMin: 150 * time.Millisecond,
 			StallMax: 500 * time.Millisecond, Dirty: 300e6, Background: 50e6}),
-		raspberryPi4("rpi4-usb", "USB SSD of 180 MB/s", DiskLimits{Rate: 180e6, WriteDelay: 200 * time.Microsecond, StallMin: 20 * time.Millisecond,
+		raspberryPi4("rpi4-usb", "USB SSD of 180 MB/s", DiskLimits{Rate: 180e6, StallMin: 20 * time.Millisecond,
 			StallMax: 100 * time.Millisecond, Dirty: 300e6, Background: 50e6}),
 	}
 }
@@ -86,8 +86,8 @@ func (d Device) Validate() error {
 		if l.Rate < 1e5 || l.Rate > 1e10 {
 			errs = append(errs, fmt.Errorf("device: disk of %d bytes per second: not in 100 kB/s to 10 GB/s", l.Rate))
 		}
-		if l.WriteDelay < 0 || l.Stalls < 0 || l.Stalls > 60 || l.StallMin < 0 || l.StallMax < l.StallMin || l.StallMax > time.Minute {
-			errs = append(errs, errors.New("device: delays must not be negative, and stalls at most 60 a minute and a minute long"))
+		if l.WriteDelay < 0 || l.WriteDelay%time.Millisecond != 0 || l.Stalls < 0 || l.Stalls > 60 || l.StallMin < 0 || l.StallMax < l.StallMin || l.StallMax > time.Minute {
+			errs = append(errs, errors.New("device: delays are whole milliseconds, not negative, and stalls at most 60 a minute and a minute long"))
 		}
 		if l.Dirty < 1e6 || l.Background < 1e6 || l.Background > l.Dirty {
 			errs = append(errs, errors.New("device: dirty bytes: at least 1 MB, the background's not above the others'"))

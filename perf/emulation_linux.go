@@ -226,7 +226,7 @@ func (e *emulation) measureDisk(ctx context.Context, dir string) (float64, error
 	if err != nil {
 		return 0, err
 	}
-	rate, err := writeRate(ctx, filepath.Join(d.dir(), "measure"), size)
+	rate, err := writeRate(ctx, filepath.Join(d.dir(), "measure"), e.d.Disk.Rate, size)
 	return rate, errors.Join(err, d.close())
 }
 

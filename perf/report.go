@@ -127,8 +127,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_ = t.Flush() // a Builder takes everything
 	for i := range r.Cells {
-		for _, line := range r.Cells[i].remarks() {
-			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, r.Cells[i].Name(), line)
+		c := &r.Cells[i]
+		for _, line := range c.remarks() {
+			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, c.Name(), line)
+		}
+		if len(c.Groups) > 1 && c.Error == "" {
+			fmt.Fprintf(&b, "\nCell %d (%s), by group:\n", i+1, c.Name())
+			for _, g := range c.Groups {
+				fmt.Fprintf(&b, "  %s, %s: %s of %d; lost wire %d, queue %d, storage %d\n", g.Name, g.Group, share(g.Recorded, g.Sent), g.Sent, g.Lost.Wire, g.Lost.Queue, g.Lost.Storage)
+			}
 		}
 	}
 	for _, n := range r.Notes {
@@ -157,11 +164,6 @@ func (c *Cell) remarks() (lines []string) {
 	}
 	if c.Publisher.Dropped > 0 {
 		lines = append(lines, fmt.Sprintf("the publisher gave up %d messages before they were acknowledged.", c.Publisher.Dropped))
-	}
-	if len(c.Groups) > 1 && c.Error == "" {
-		for _, g := range c.Groups {
-			lines = append(lines, fmt.Sprintf("%s, %s: %s of %d; lost wire %d, queue %d, storage %d", g.Name, g.Group, share(g.Recorded, g.Sent), g.Sent, g.Lost.Wire, g.Lost.Queue, g.Lost.Storage))
-		}
 	}
 	return lines
 }

@@ -205,7 +205,34 @@ func (p *page) table() {
 			p.f("<p class=\"quiet\">%s, run %d: %s</p>\n", c.Name(), c.Repeat, line)
 		}
 	}
+	p.groups()
 	p.f("</section>\n")
+}
+
+// groups is the table of the groups of loads that have several.
+func (p *page) groups() {
+	open := false
+	for i := range p.r.Cells {
+		c := &p.r.Cells[i]
+		if len(c.Groups) < 2 || c.Error != "" {
+			continue
+		}
+		if !open {
+			open = true
+			p.f("<h3>By group</h3>\n<div class=\"scroll\"><table>\n<thead><tr><th>cell</th><th>group</th><th>publishes</th><th>sent</th><th>recorded %%</th><th>lost wire</th><th>queue</th><th>storage</th><th>latency p99 ms</th></tr></thead>\n<tbody>\n")
+		}
+		for k, g := range c.Groups {
+			name := fmt.Sprintf("%s, run %d", c.Name(), c.Repeat)
+			if k > 0 {
+				name = ""
+			}
+			p.f("<tr><td>%s</td><td>%s</td><td>%s</td><td>%d</td><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%s</td></tr>\n", name, g.Name, g.Group.String(), g.Sent,
+				strings.TrimSuffix(share(g.Recorded, g.Sent), " %"), g.Lost.Wire, g.Lost.Queue, g.Lost.Storage, ms(g.Latency.P99))
+		}
+	}
+	if open {
+		p.f("</tbody></table></div>\n")
+	}
 }
 
 func milli(d time.Duration) float64 { return float64(d) / 1e6 }

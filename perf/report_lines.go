@@ -51,7 +51,7 @@ func (p *page) lines(c *Cell, title, unit string, curves ...line) {
 		}
 		p.f("<polyline points=\"%s\" class=\"curve %s\"><title>%s</title></polyline>\n", strings.TrimSpace(points.String()), l.class, l.name)
 	}
-	p.f("</svg></div>\n<div class=\"times\"><span>%s s</span><span>%s s</span></div>\n</figure>\n", axisText(from), axisText(to))
+	p.f("</svg></div>\n<div class=\"times\"><span>%s s</span><span>%s s</span></div>\n</figure>\n", seconds(from), seconds(to))
 }
 
 // niceTop is the least of 1, 2, 2.5 and 5 times a power of ten that is not below v; 1 for nothing.
@@ -68,9 +68,16 @@ func niceTop(v float64) float64 {
 	return 10 * power
 }
 
+func seconds(v float64) string {
+	if math.Abs(v) < 0.05 {
+		v = 0 // not "-0.0"
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
 // axisText is a number with as many digits as an axis needs.
 func axisText(v float64) string {
-	if math.Abs(v) >= 10 {
+	if math.Abs(v) >= 100 {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)

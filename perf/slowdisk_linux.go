@@ -68,6 +68,7 @@ func emptyImage(path string, size int64) error {
 	if err != nil {
 		return err
 	}
+	size = (size + 1<<20 - 1) &^ (1<<20 - 1) // whole blocks
 	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (d *slowDisk) serve(l DiskLimits) (err error) {
 	socket := d.path("nbd.sock")
 	// The rate is in bits. A bucket of half a second lets short bursts through, as a card's own buffer does.
 	d.nbdkit, err = startTool("nbdkit", "-f", "-U", socket, "--filter=rate", "--filter=delay", "file", d.path("image"),
-		fmt.Sprintf("rate=%d", 8*l.Rate), "burstiness=0.5", fmt.Sprintf("delay-write=%dus", l.WriteDelay.Microseconds()))
+		fmt.Sprintf("rate=%d", 8*l.Rate), "burstiness=0.5", fmt.Sprintf("delay-write=%dms", l.WriteDelay.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -94,9 +95,11 @@ func (d *slowDisk) serve(l DiskLimits) (err error) {
 
 // mount mounts a file that holds a file system.
 func (d *slowDisk) mount(file string) error {
-	out, err := exec.Command("losetup", "-f", "--show", file).CombinedOutput()
+	cmd := exec.Command("losetup", "-f", "--show", file)
+	cmd.Stderr = new(tail)
+	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("losetup: %w: %s", err, bytes.TrimSpace(out))
+		return fmt.Errorf("losetup: %w: %v", err, cmd.Stderr)
 	}
 	d.loop = strings.TrimSpace(string(out))
 	return runTool("mount", "-t", "ext4", d.loop, d.dir())
@@ -160,7 +163,6 @@ func (d *slowDisk) endStalls() {
 // gone.
 func (d *slowDisk) cut() (dir string, err error) {
 	d.endStalls()
-	_ = d.nbdkit.Process.Kill() // what it has answered for is in the image
 	if err := d.detach(); err != nil {
 		return "", fmt.Errorf("emulated disk: cut its power: %w", err)
 	}
@@ -170,14 +172,18 @@ func (d *slowDisk) cut() (dir string, err error) {
 	return d.dir(), nil
 }
 
-// detach takes apart everything above the image.
+// detach takes the power off and apart everything above the image. What the device has answered for is in the image; what
+// the kernel still holds is lost at once instead of being written slowly.
 func (d *slowDisk) detach() error {
 	var errs []error
+	if d.nbdkit != nil {
+		_ = d.nbdkit.Process.Kill() // it may have ended
+	}
 	if isMounted(d.dir()) {
 		errs = append(errs, patiently(func() error { return runTool("umount", d.dir()) }))
 	}
 	if d.loop != "" {
-		errs = append(errs, patiently(func() error { return runTool("losetup", "-d", d.loop) }))
+		errs = append(errs, patiently(d.freeLoop))
 		d.loop = ""
 	}
 	if d.nbdfuse != nil {
@@ -193,6 +199,19 @@ func (d *slowDisk) detach() error {
 		d.nbdkit = nil
 	}
 	return errors.Join(errs...)
+}
+
+// freeLoop detaches the loop device. One that is still in use somewhere is only marked for it, and may stay for good when
+// that somewhere goes in an unlucky order: it is free when the kernel has no file for it any more.
+func (d *slowDisk) freeLoop() error {
+	err := runTool("losetup", "-d", d.loop)
+	if _, gone := os.Stat("/sys/block/" + filepath.Base(d.loop) + "/loop"); gone != nil {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s is still in use", d.loop)
+	}
+	return err
 }
 
 // close removes everything of the disk. Idempotent.

@@ -108,7 +108,7 @@ Ctrl-C ends the run and keeps the finished cells. Exit code 1 when a cell failed
 // options turns the flags into the measurement's.
 func (f *perfFlags) options() (o perf.RecordOptions, err error) {
 	o = perf.RecordOptions{Storages: f.storages, Presets: f.presets, ConfigFiles: f.configFiles, Duration: time.Duration(f.duration), Repeat: f.repeat,
-		NoTransport: f.noTransport, Seed: f.seed, Dir: f.output, Keep: f.output != "", Domain: f.domain, Version: version}
+		NoTransport: f.noTransport, Seed: f.seed, Dir: f.output, Keep: f.output != "", Domain: f.domain, Version: versionString()}
 	var errs []error
 	add := func(err error) { errs = append(errs, err) }
 	o.Caches, err = parseByteList("cache", f.caches)
