@@ -9,7 +9,7 @@ LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar fuzz soak release clean
+.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar accept-perf docs/benchmarks.md fuzz soak release clean
 
 all: build
 
@@ -74,6 +74,13 @@ accept-columnar: deps peers build
 
 accept-verbs: deps peers build
 	$(GO) run ./interop/accept verbs
+
+accept-perf: deps peers build
+	$(GO) run ./interop/accept perf
+
+# The page of all results below docs/results.
+docs/benchmarks.md: build
+	$(BIN)/gobag perf docs docs/results -o $@
 
 # Every fuzz target for a while, from the corpus in testdata/fuzz; what it finds is put there by go test.
 fuzz:

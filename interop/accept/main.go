@@ -3,7 +3,7 @@
 // Command accept runs the acceptance checks of a large piece of work on real peers and real disks, prints each figure
 // beside its bar, and exits with 1 where one falls short:
 //
-//	go run ./interop/accept main|ros2|storage|transport|ros1|verbs [-only record,play] [-format mcap] [-quick] [-list]
+//	go run ./interop/accept main|ros2|storage|transport|ros1|verbs|columnar|perf [-only record,play] [-format mcap] [-quick] [-list]
 //
 // It needs the peers (make -C interop install peers) and, for disks and namespaces, root.
 package main
@@ -76,6 +76,7 @@ var groups = map[string]suite{
 	"ros1":      ros1Suite,
 	"columnar":  columnarSuite,
 	"verbs":     verbsSuite,
+	"perf":      perfSuite,
 	"storage": {lab.Cyclone, []check{
 		{"conformance", "every format, every case of the suite, with the race detector", checkStorageConformance},
 		{"sigkill", "SIGKILL at random moments, each format", checkStorageKill},
