@@ -27,6 +27,7 @@ type keySet struct {
 	byText  map[string]uint32
 	byCode  map[*columnar.Dictionary][]uint32 // 1 + the number of each entry
 	scratch []uint32
+	next    []uint32 // of texts that are in no dictionary: 1 + the number of the one that followed last time
 }
 
 // pairSet numbers combinations.
@@ -72,6 +73,21 @@ func (k *keySet) ofText(s []byte) uint32 {
 		id = uint32(len(k.texts))
 		k.texts = append(k.texts, string(s))
 		k.byText[k.texts[id]] = id
+	}
+	return id
+}
+
+// ofNext is ofText for a text that comes after another: it tries the one that did so last time.
+func (k *keySet) ofNext(last uint32, s []byte) uint32 {
+	if int(last) < len(k.next) && k.next[last] > 0 && k.texts[k.next[last]-1] == string(s) {
+		return k.next[last] - 1
+	}
+	id := k.ofText(s)
+	for len(k.next) < len(k.texts) {
+		k.next = append(k.next, 0)
+	}
+	if int(last) < len(k.next) {
+		k.next[last] = id + 1
 	}
 	return id
 }
@@ -170,6 +186,13 @@ func (w *groupWorker) numberKey(c *kernelChunk, k *expr, ks *keySet, out []uint3
 		}
 		return nil
 	}
+	if n, ok := constantIn(c, k); ok && !ks.text {
+		id := ks.ofInt(n)
+		for i := range out {
+			out[i] = id
+		}
+		return nil
+	}
 	if !ks.text {
 		ints, err := w.evaluate(c, k)
 		if err != nil {
@@ -199,8 +222,10 @@ func (w *groupWorker) numberKey(c *kernelChunk, k *expr, ks *keySet, out []uint3
 	case v.Codes32 != nil:
 		numberCodes(w, v.Dict, v.Codes32, ks, out)
 	case w.every:
+		last := uint32(0)
 		for i := range out {
-			out[i] = ks.ofText(v.At(i))
+			last = ks.ofNext(last, v.At(i))
+			out[i] = last
 		}
 	default:
 		for i, row := range w.sel {
@@ -223,6 +248,36 @@ func numberCodes[T uint8 | uint16 | uint32](w *groupWorker, d *columnar.Dictiona
 		}
 		out[i] = table[code] - 1
 	}
+}
+
+// constantIn is the value of an expression of the stamp that is the same for all stamps of a chunk, as that of a time bucket
+// mostly is: one that does not fall where the stamp rises, and has one value at both ends.
+func constantIn(c *kernelChunk, e *expr) (int64, bool) {
+	lo, ok := rising(e, c.Start)
+	if !ok {
+		return 0, false
+	}
+	hi, ok := rising(e, c.End)
+	return lo, ok && lo == hi
+}
+
+// rising is the value of an expression for a stamp; false where it may fall when the stamp rises.
+func rising(e *expr, stamp int64) (int64, bool) {
+	switch e.op {
+	case 'c':
+		return stamp, e.ref.sys == colLogTime
+	case '+', '-', '*', '/':
+		k := e.args[1]
+		if k.op != 'k' || k.v.kind != kindInt || (e.op == '*' || e.op == '/') && k.v.i <= 0 {
+			return 0, false
+		}
+		n, ok := rising(e.args[0], stamp)
+		if !ok {
+			return 0, false
+		}
+		return checked(e.op, n, k.v.i)
+	}
+	return 0, false
 }
 
 // evaluate computes an expression of whole numbers for the rows that pass; the result is the caller's until the next call.
@@ -331,6 +386,7 @@ type groupWorker struct {
 	set  *groupSet
 	aggs []aggregate
 	zero []uint32
+	left []uint32 // scratch of newest
 }
 
 func newGroupWorker(v *View, p *kernelPlan) *groupWorker {
@@ -350,6 +406,7 @@ func (w *groupWorker) grow() {
 
 // chunk takes the rows of a chunk in that pass.
 func (w *groupWorker) chunk(c *kernelChunk) error {
+	w.giveBack()
 	if err := w.filter(c); err != nil || w.n == 0 {
 		return err
 	}

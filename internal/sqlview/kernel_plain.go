@@ -53,6 +53,7 @@ func (p *kernelPlan) runPlain(ctx context.Context, v *View, chunks []*kernelChun
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		w.giveBack()
 		if err := w.filter(c); err != nil {
 			return nil, err
 		}

@@ -167,68 +167,62 @@ func (p *kernelPlan) newestOnly() bool {
 		p.aggs[0].name == "max" && len(p.aggs[0].args) == 1 && p.aggs[0].args[0].ref.sys == colLogTime
 }
 
-// newest goes through chunks from the newest to the oldest. Of a part it looks for the texts of its dictionary whose row
-// was not newer so far, until there is none: that a text is in a part's dictionary says that a row of the part has it.
+// newest goes through chunks from the newest to the oldest, and leaves out those of which it knows that no text can have a
+// newer row there than the one it has found: of kept chunks it knows their texts, of parts their dictionary.
 func (p *kernelPlan) newest(ctx context.Context, v *View, chunks []*kernelChunk) (*groupWorker, error) {
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b *kernelChunk) int { return cmp.Compare(b.End, a.End) })
 	w := newGroupWorker(v, p)
 	key := p.keys[0].ref
-	pending := map[*columnar.Dictionary][]uint32{} // entries that are still looked for
+	pending := map[*columnar.Dictionary][]uint32{} // entries of parts' dictionaries that are still looked for
 	parts := map[any]*columnar.Dictionary{}
 	for _, c := range chunks {
 		if err := ctx.Err(); err != nil {
 			return w, err
 		}
-		d := parts[c.Part()]
-		if d != nil {
-			left := w.looked(pending[d], d, c.End)
-			pending[d] = left
-			if len(left) == 0 {
+		if d := parts[c.Part()]; d != nil {
+			left := w.older(pending[d][:0], pending[d], d, c.End)
+			if pending[d] = left; len(left) == 0 {
 				continue
 			}
-			if len(p.preds) == 0 && len(left) < 256 {
-				if done, err := w.lookFor(c, left); done || err != nil {
-					if err != nil {
-						return w, err
-					}
-					continue
-				}
-			}
 		}
-		if err := w.chunk(c); err != nil {
+		done, err := w.lookFor(c)
+		if err == nil && !done {
+			err = w.chunk(c)
+		}
+		if err != nil {
 			return w, err
 		}
-		if d == nil && c.Part() != nil {
-			vec, err := w.vector(c, key)
-			if err != nil {
-				return w, err
+		if c.Part() == nil || parts[c.Part()] != nil {
+			continue
+		}
+		vec, err := w.vector(c, key)
+		if err != nil {
+			return w, err
+		}
+		if vec.Dict != nil && p.dictionaryOnly(c) {
+			parts[c.Part()] = vec.Dict
+			all := make([]uint32, vec.Dict.Entries)
+			for i := range all {
+				all[i] = uint32(i)
 			}
-			if vec.Dict != nil && p.dictionaryOnly(c) {
-				parts[c.Part()] = vec.Dict
-				all := make([]uint32, vec.Dict.Entries)
-				for i := range all {
-					all[i] = uint32(i)
-				}
-				pending[vec.Dict] = all
-			}
+			pending[vec.Dict] = all
 		}
 	}
 	return w, nil
 }
 
-// dictionaryOnly tells whether all pages of a part's column have texts of the dictionary; where they have not, none is
+// dictionaryOnly tells whether all pages of a part's column have texts of the part's dictionary; where they have not, none is
 // skipped.
 func (p *kernelPlan) dictionaryOnly(c *kernelChunk) bool {
 	col, err := p.column(c, p.keys[0].ref)
 	return err == nil && c.AllCoded(col)
 }
 
-// looked leaves the entries whose newest row so far is older than end.
-func (w *groupWorker) looked(entries []uint32, d *columnar.Dictionary, end int64) []uint32 {
+// older appends the entries whose newest row so far is older than end to out.
+func (w *groupWorker) older(out, entries []uint32, d *columnar.Dictionary, end int64) []uint32 {
 	table := w.set.keys[0].ofDict(d)
 	a := &w.aggs[0]
-	k := 0
 	for _, e := range entries {
 		if table[e] == 0 { // perhaps known from another part
 			if id, ok := w.set.keys[0].byText[string(d.At(int(e)))]; ok {
@@ -236,35 +230,37 @@ func (w *groupWorker) looked(entries []uint32, d *columnar.Dictionary, end int64
 			}
 		}
 		if id := table[e]; id == 0 || int(id) > len(a.count) || a.count[id-1] == 0 || a.min[id-1] < end {
-			entries[k] = e
-			k++
+			out = append(out, e)
 		}
 	}
-	return entries[:k]
+	return out
 }
 
-// lookFor takes the rows of a chunk with some entries in, by the postings that are kept of it; false where there are none.
-func (w *groupWorker) lookFor(c *kernelChunk, entries []uint32) (bool, error) {
+// lookFor takes the rows of a chunk in whose text may have its newest row there, by the postings that are kept; false where
+// there are none.
+func (w *groupWorker) lookFor(c *kernelChunk) (bool, error) {
 	key := w.p.keys[0].ref
 	col, err := w.p.column(c, key)
-	if err != nil {
+	if err != nil || len(w.p.preds) > 0 {
 		return false, err
 	}
 	posts := c.posts[col]
-	if posts == nil && c.tried[col] && w.v.memory > 0 && c.Rows <= math.MaxUint16+1 {
-		vec, err := w.vector(c, key)
-		if err != nil || vec.Dict == nil {
-			return false, err
-		}
+	tried := c.tried[col]
+	c.tried[col] = true
+	if posts == nil && (!tried || w.v.memory <= 0 || c.Rows > math.MaxUint16+1 || c.Part() == nil) {
+		return false, nil
+	}
+	vec, err := w.vector(c, key)
+	if err != nil || vec.Dict == nil {
+		return false, err
+	}
+	if posts == nil {
 		posts = newPostings(vec)
 		w.v.keepPostings(c, col, posts)
 	}
-	c.tried[col] = true
-	if posts == nil {
-		return false, nil
-	}
+	w.left = w.older(w.left[:0], posts.entries, vec.Dict, c.End)
 	w.sel = w.sel[:0]
-	for _, e := range entries {
+	for _, e := range w.left {
 		for _, row := range posts.of(int(e)) {
 			w.sel = append(w.sel, uint32(row))
 		}

@@ -18,6 +18,8 @@ type kernelWorker struct {
 	every  bool
 	n      int // how many pass
 	pass   []bool
+	codes  []int
+	lent   []lent
 	ints   []int64
 	floats []float64
 }
@@ -35,7 +37,15 @@ func (w *kernelWorker) vector(c *kernelChunk, r *ref) (*columnar.Vector, error) 
 		return nil, err
 	}
 	if v := c.vecs[col]; v != nil {
+		if r.class == 't' && v.Dict == nil {
+			return w.v.number(c, col, v), nil
+		}
 		return v, nil
+	}
+	for _, l := range w.lent {
+		if l.c == c && l.col == col {
+			return l.v, nil
+		}
 	}
 	if w.rd == nil {
 		if w.rd, err = columnar.NewColumnReader(); err != nil {
@@ -46,8 +56,25 @@ func (w *kernelWorker) vector(c *kernelChunk, r *ref) (*columnar.Vector, error) 
 	if err != nil {
 		return nil, kernelError(err)
 	}
-	w.v.keep(c, col, vs[0])
+	if !w.v.keep(c, col, vs[0]) {
+		w.lent = append(w.lent, lent{c, col, vs[0]})
+	}
 	return vs[0], nil
+}
+
+// lent is a column of the chunk that the worker is at, which nobody keeps.
+type lent struct {
+	c   *kernelChunk
+	col int
+	v   *columnar.Vector
+}
+
+// giveBack ends the use of columns that nobody keeps, when the worker is done with a chunk.
+func (w *kernelWorker) giveBack() {
+	for _, l := range w.lent {
+		w.rd.Recycle(l.c.Chunk, l.v)
+	}
+	w.lent = w.lent[:0]
 }
 
 // vectors is vector for several columns, with one opening of the file.
@@ -207,15 +234,16 @@ func (w *kernelWorker) byText(c *kernelChunk, pr *predicate) error {
 		return err
 	}
 	if v.Dict == nil {
-		w.narrow(c, func(row uint32) bool { return slices.Contains(pr.texts, string(v.At(int(row)))) })
+		w.byBytes(c, v, pr.texts)
 		return nil
 	}
-	var codes []int
+	codes := w.codes[:0]
 	for _, s := range pr.texts {
 		if code, ok := w.v.codeOf(v.Dict, s); ok && !slices.Contains(codes, code) {
 			codes = append(codes, code)
 		}
 	}
+	w.codes = codes
 	if len(codes) == 0 {
 		w.every, w.n = false, 0
 		return nil
@@ -260,6 +288,26 @@ func (w *kernelWorker) byText(c *kernelChunk, pr *predicate) error {
 	}
 	w.narrow(c, func(row uint32) bool { return w.pass[codeAt(v, row)] })
 	return nil
+}
+
+// byBytes leaves the rows with one of some texts. Lengths differ more often than bytes.
+func (w *kernelWorker) byBytes(c *kernelChunk, v *columnar.Vector, texts []string) {
+	if !w.every {
+		w.narrow(c, func(row uint32) bool { return slices.Contains(texts, string(v.At(int(row)))) })
+		return
+	}
+	w.sel = w.sel[:0]
+	start := uint32(0)
+	for row, end := range v.Ends {
+		for _, s := range texts {
+			if int(end-start) == len(s) && string(v.Data[start:end]) == s {
+				w.sel = append(w.sel, uint32(row))
+				break
+			}
+		}
+		start = end
+	}
+	w.every, w.n = false, len(w.sel)
 }
 
 // narrowCode leaves the rows with a code.

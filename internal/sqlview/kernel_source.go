@@ -23,6 +23,8 @@ type kernelSource struct {
 	asked bool
 	all   []*kernelChunk // once known
 	byID  map[[2]uint64]*kernelChunk
+
+	texts map[int]*textNumbers // by column of the program, of texts that are in no dictionary; View.memMu guards it
 }
 
 // kernelChunk is a chunk with what is kept of it between queries.
@@ -36,8 +38,9 @@ type kernelChunk struct {
 
 // postings are the rows of a chunk by the number of a dictionary entry.
 type postings struct {
-	starts []uint32 // of each entry's rows, and the end of the last one's
-	rows   []uint16
+	starts  []uint32 // of each entry's rows, and the end of the last one's
+	rows    []uint16
+	entries []uint32 // those that have rows
 }
 
 // newPostings sorts the rows of a chunk by their codes.
@@ -71,6 +74,9 @@ func countRows[T uint8 | uint16 | uint32](codes []T, count func(int)) {
 func (p *postings) fill() {
 	sum := uint32(0)
 	for i, n := range p.starts {
+		if n > 0 {
+			p.entries = append(p.entries, uint32(i-1)) // counts stand one further
+		}
 		sum += n
 		p.starts[i] = sum
 	}
@@ -262,31 +268,105 @@ func (p *kernelPlan) column(c *kernelChunk, r *ref) (int, error) {
 	return cols[r.n], nil
 }
 
+// textNumbers numbers the texts of a column that is kept but has no dictionary in the file, so that it takes less room and
+// rows are found by their text. It grows; a chunk has the dictionary as it was when its texts were numbered.
+type textNumbers struct {
+	dict   *columnar.Dictionary
+	byText map[string]uint32
+	next   []uint32 // 1 + the number of the text that followed last time: a guess
+	many   bool     // too many texts: they stay as they are
+}
+
+// Limits of textNumbers.
+const (
+	maxTexts     = 1 << 16
+	maxTextBytes = 4 << 20
+)
+
+// number replaces the texts of a chunk that are kept by numbers.
+func (v *View) number(c *kernelChunk, col int, vec *columnar.Vector) *columnar.Vector {
+	if c.Part() == nil {
+		return vec
+	}
+	v.memMu.Lock()
+	defer v.memMu.Unlock()
+	if c.s.texts == nil {
+		c.s.texts = map[int]*textNumbers{}
+	}
+	t := c.s.texts[col]
+	if t == nil {
+		t = &textNumbers{dict: &columnar.Dictionary{}, byText: map[string]uint32{}}
+		c.s.texts[col] = t
+	}
+	if t.many {
+		return vec
+	}
+	d := *t.dict // what was given out is not changed: bytes behind its end are
+	out := &columnar.Vector{}
+	out.Codes16 = make([]uint16, 0, len(vec.Ends))
+	last, start := uint32(0), uint32(0)
+	for row, end := range vec.Ends {
+		s := vec.Data[start:end]
+		start = end
+		var id uint32
+		if row > 0 && t.next[last] > 0 && string(d.At(int(t.next[last]-1))) == string(s) {
+			id = t.next[last] - 1
+		} else {
+			var known bool
+			if id, known = t.byText[string(s)]; !known {
+				if d.Entries == maxTexts || len(d.Data)+len(s) > maxTextBytes {
+					t.many = true
+					return vec
+				}
+				id = uint32(d.Entries)
+				t.byText[string(s)] = id
+				d.Data = append(d.Data, s...)
+				d.Ends = append(d.Ends, uint32(len(d.Data)))
+				d.Entries++
+				t.next = append(t.next, 0)
+			}
+			if row > 0 {
+				t.next[last] = id + 1
+			}
+		}
+		last = id
+		out.Codes16 = append(out.Codes16, uint16(id))
+	}
+	if d.Entries != t.dict.Entries {
+		t.dict = &d
+	}
+	out.Dict = t.dict
+	v.mem += sizeOf(out) - sizeOf(vec)
+	c.vecs[col] = out
+	return out
+}
+
 // sizeOf is about what a vector takes in memory, bytes.
 func sizeOf(v *columnar.Vector) int64 {
 	return int64(len(v.Codes8)+2*len(v.Codes16)+4*len(v.Codes32)+len(v.U8)+4*len(v.I32)+8*len(v.I64)+4*len(v.F32)+8*len(v.F64)+len(v.Data)+4*len(v.Ends)) + 400
 }
 
 // keep keeps a column of a chunk for further queries, if there is room.
-func (v *View) keep(c *kernelChunk, col int, vec *columnar.Vector) {
+func (v *View) keep(c *kernelChunk, col int, vec *columnar.Vector) bool {
 	if c.Part() == nil { // it is in memory anyway
 		c.vecs[col] = vec
-		return
+		return true
 	}
 	n := sizeOf(vec)
 	v.memMu.Lock()
 	defer v.memMu.Unlock()
 	if v.mem+n > v.memory {
 		v.full = true
-		return
+		return false
 	}
 	v.mem += n
 	c.vecs[col] = vec
+	return true
 }
 
 // keepPostings is keep for postings.
 func (v *View) keepPostings(c *kernelChunk, col int, p *postings) {
-	n := int64(4*len(p.starts) + 2*len(p.rows))
+	n := int64(4*len(p.starts) + 2*len(p.rows) + 4*len(p.entries))
 	v.memMu.Lock()
 	defer v.memMu.Unlock()
 	if v.mem+n > v.memory {

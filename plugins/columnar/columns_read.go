@@ -89,7 +89,10 @@ func (k *Chunk) Bounds(col int) (lo, hi float64, ok bool) {
 }
 
 // ColumnReader reads columns of chunks. It belongs to one goroutine.
-type ColumnReader struct{ pages *parquet.PageReader }
+type ColumnReader struct {
+	pages *parquet.PageReader
+	spare []*Vector
+}
 
 // NewColumnReader returns a reader. Close gives its memory back.
 func NewColumnReader() (*ColumnReader, error) {
@@ -97,7 +100,7 @@ func NewColumnReader() (*ColumnReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ColumnReader{p}, nil
+	return &ColumnReader{pages: p}, nil
 }
 
 // Close ends the use of r.
@@ -117,7 +120,7 @@ func (r *ColumnReader) Read(k *Chunk, cols []int) ([]*Vector, error) {
 	f := *p // with a file of its own: parts are read by several goroutines
 	err := f.with(func() error {
 		for i, col := range cols {
-			v := &Vector{}
+			v := r.vector()
 			entries := 0
 			leaf := typedOwn + col
 			switch col {
@@ -144,11 +147,10 @@ func (r *ColumnReader) Read(k *Chunk, cols []int) ([]*Vector, error) {
 				}
 			}
 			if col < 0 { // hardly ever coded: its dictionary is not kept
-				var own parquet.Values
-				if err := r.plain(&f, k.group, leaf, &own); err != nil {
+				v.Codes8, v.Codes16, v.Codes32 = nil, nil, nil
+				if err := r.plain(&f, k.group, leaf, &v.Values); err != nil {
 					return err
 				}
-				v.Values = own
 			} else if err := r.pages.Vector(f.reader(), k.group, leaf, entries, &v.Vector); err != nil {
 				return err
 			}
@@ -160,6 +162,25 @@ func (r *ColumnReader) Read(k *Chunk, cols []int) ([]*Vector, error) {
 		return nil
 	})
 	return out, err
+}
+
+// Recycle gives a vector that Read has returned back; nobody may look at it any more.
+func (r *ColumnReader) Recycle(k *Chunk, v *Vector) {
+	if k.part != nil && len(r.spare) < 32 {
+		r.spare = append(r.spare, v)
+	}
+}
+
+// vector is an empty vector, with memory of one that was given back.
+func (r *ColumnReader) vector() *Vector {
+	n := len(r.spare)
+	if n == 0 {
+		return &Vector{}
+	}
+	v := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	v.Dict = nil
+	return v
 }
 
 // plain reads values, whatever their encoding.

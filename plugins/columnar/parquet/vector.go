@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Vector is a column of a page group for whoever looks at values without copying them: either values, or numbers of
@@ -59,12 +60,11 @@ func (f *File) most(group int, limit int64) int64 {
 	return limit
 }
 
-// Vector fills v, emptied before, with a column that is in no list. entries is what Dictionary returned: no number is
-// above it. Damage is a *DamageError.
+// Vector fills v, emptied before but for its memory, with a column that is in no list. entries is what Dictionary returned:
+// no number is above it. Damage is a *DamageError.
 func (r *PageReader) Vector(f *File, group, leaf, entries int, v *Vector) error {
 	c, l := &f.cols[leaf], &f.leaves[leaf]
 	v.Reset()
-	v.Codes8, v.Codes16, v.Codes32 = nil, nil, nil
 	if l.List >= 0 {
 		return fmt.Errorf("column %s is in a list", l.Name)
 	}
@@ -87,6 +87,8 @@ func (r *PageReader) vector(f *File, c *chunk, l *Leaf, p filePage, group, entri
 	if h.kind != 0 || h.slots != n {
 		return errors.New("page head is damaged")
 	}
+	codes8, codes16, codes32 := v.Codes8[:0], v.Codes16[:0], v.Codes32[:0]
+	v.Codes8, v.Codes16, v.Codes32 = nil, nil, nil
 	if h.encoding != dictionary {
 		return cutValues(body, l, &v.Values, h.encoding, n, &r.lens)
 	}
@@ -97,9 +99,9 @@ func (r *PageReader) vector(f *File, c *chunk, l *Leaf, p filePage, group, entri
 	var rest []byte
 	switch {
 	case entries <= 1<<8:
-		v.Codes8 = make([]uint8, n)
+		v.Codes8 = slices.Grow(codes8, n)[:n]
 		if rest, err = cutCodes8(body[1:], v.Codes8, width); err == nil {
-			err = within(v.Codes8, entries)
+			err = within8(v.Codes8, entries)
 		}
 	default:
 		r.idx = grown(r.idx, n)
@@ -110,10 +112,10 @@ func (r *PageReader) vector(f *File, c *chunk, l *Leaf, p filePage, group, entri
 			break
 		}
 		if entries > 1<<16 {
-			v.Codes32 = append(make([]uint32, 0, n), r.idx...)
+			v.Codes32 = append(codes32, r.idx...)
 			break
 		}
-		v.Codes16 = make([]uint16, n)
+		v.Codes16 = slices.Grow(codes16, n)[:n]
 		for i, x := range r.idx {
 			v.Codes16[i] = uint16(x)
 		}
@@ -124,13 +126,34 @@ func (r *PageReader) vector(f *File, c *chunk, l *Leaf, p filePage, group, entri
 	return err
 }
 
+// within8 is within for bytes, eight at a time.
+func within8(codes []uint8, entries int) error {
+	if entries > 0xff {
+		return nil
+	}
+	if entries > 0 && entries <= 0x80 {
+		const high = 0x8080808080808080
+		add := uint64(0x80-entries) * 0x0101010101010101 // to what is too large this adds the highest bit
+		seen := uint64(0)
+		for len(codes) >= 8 {
+			w := le.Uint64(codes)
+			seen |= w | (w&^high + add)
+			codes = codes[8:]
+		}
+		if seen&high != 0 {
+			return errors.New("number beyond the dictionary")
+		}
+	}
+	return within(codes, entries)
+}
+
 // within checks that numbers are those of dictionary entries.
 func within[T uint8 | uint32](codes []T, entries int) error {
 	most := T(0)
 	for _, x := range codes {
 		most = max(most, x)
 	}
-	if int(most) >= entries {
+	if len(codes) > 0 && int(most) >= entries {
 		return errors.New("number beyond the dictionary")
 	}
 	return nil
