@@ -129,6 +129,22 @@ func writeRate(ctx context.Context, path string, before, size int64) (rate float
 	return float64(n) / time.Since(began).Seconds(), ctx.Err()
 }
 
+// writeFor writes for some time as fast as it goes, without a sync, and says how many bytes that were.
+func writeFor(ctx context.Context, path string, limit time.Duration) (n int64, err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	block := noise(boardBlock, 3)
+	for began := time.Now(); time.Since(began) < limit && ctx.Err() == nil; n += boardBlock {
+		if _, err := f.Write(block); err != nil {
+			return n, err
+		}
+	}
+	return n, ctx.Err()
+}
+
 // stallsAt writes at a rate, in pieces of 64 KiB to 1 MiB that are synced each, and collects how long each took.
 func stallsAt(ctx context.Context, path string, rate float64, limit time.Duration) (_ *Histogram, n int64, err error) {
 	f, err := os.Create(path)

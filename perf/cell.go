@@ -86,6 +86,7 @@ func latencyOf(h *Histogram) Latency { return Latency{h.Quantile(0.5), h.Quantil
 // disk takes while the load lasts, what the kernel may hold back, and the recorder's cache.
 type Ceiling struct {
 	Percent  float64 `json:"percent"`
+	Bare     float64 `json:"bare_percent"`     // the same with what the kernel held back of a program that only wrote, in place of what it may
 	DiskRate float64 `json:"disk_bytes_per_s"` // measured before the run
 	Seconds  float64 `json:"seconds"`
 	Kernel   int64   `json:"kernel_bytes"` // vm.dirty_bytes
@@ -94,17 +95,24 @@ type Ceiling struct {
 }
 
 func (c *Ceiling) String() string {
-	return fmt.Sprintf("ceiling %.1f %%: (%.1f MB/s × %.0f s + %s of dirty pages + %s of cache) of %s", c.Percent, c.DiskRate/1e6, c.Seconds,
+	s := fmt.Sprintf("ceiling %.1f %%: (%.1f MB/s × %.0f s + %s of dirty pages + %s of cache) of %s", c.Percent, c.DiskRate/1e6, c.Seconds,
 		shortMB(float64(c.Kernel)), shortMB(float64(c.Cache)), shortMB(c.Offered))
+	if c.Bare > 0 {
+		s += fmt.Sprintf("; %.1f %% with the dirty pages that a bare write loop got", c.Bare)
+	}
+	return s
 }
 
 func shortMB(n float64) string { return fmt.Sprintf("%.0f MB", n/1e6) }
 
-// newCeiling computes the share.
-func newCeiling(rate, seconds float64, kernel, cache int64, offered float64) *Ceiling {
+// newCeiling computes the share. held is what a bare write loop got of the kernel's bytes; 0 unknown.
+func newCeiling(rate, seconds float64, kernel int64, held float64, cache int64, offered float64) *Ceiling {
 	c := &Ceiling{DiskRate: rate, Seconds: seconds, Kernel: kernel, Cache: cache, Offered: offered}
 	if offered > 0 {
 		c.Percent = min(100, 100*(rate*seconds+float64(kernel)+float64(cache))/offered)
+		if held > 0 {
+			c.Bare = min(100, 100*(rate*seconds+held+float64(cache))/offered)
+		}
 	}
 	return c
 }

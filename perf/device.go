@@ -108,7 +108,8 @@ type DeviceInfo struct {
 	DiskLimit  int64   `json:"disk_limit_bytes_per_s"`    // as asked for
 	WriteDelay int64   `json:"disk_write_delay_ns"`       //
 	Stalls     int     `json:"disk_stalls_a_minute"`      //
-	Dirty      int64   `json:"vm_dirty_bytes"`            //
+	Dirty      int64   `json:"vm_dirty_bytes"`            // what the kernel may hold back of what is written
+	Held       float64 `json:"kernel_held_bytes"`         // what it really held back of a program that only wrote, before the run
 	Background int64   `json:"vm_dirty_background_bytes"` //
 	Limits     string  `json:"limits_note"`               // what the emulation does not show
 }
@@ -123,8 +124,8 @@ func (i *DeviceInfo) String() string {
 	}
 	s := fmt.Sprintf("EMULATED %s (%s): %.2f cores of this machine (%s), %.1f GiB", i.Name, i.Board, i.CPU, i.CPUSource, float64(i.Memory)/(1<<30))
 	if i.DiskRate > 0 {
-		s += fmt.Sprintf(", disk %.1f MB/s measured (limit %.1f MB/s, %v per write, %d stalls a minute), vm.dirty_bytes %s",
-			i.DiskRate/1e6, float64(i.DiskLimit)/1e6, time.Duration(i.WriteDelay), i.Stalls, shortMB(float64(i.Dirty)))
+		s += fmt.Sprintf(", disk %.1f MB/s measured (limit %.1f MB/s, %v per write, %d stalls a minute), vm.dirty_bytes %s, of which a bare write loop used %s",
+			i.DiskRate/1e6, float64(i.DiskLimit)/1e6, time.Duration(i.WriteDelay), i.Stalls, shortMB(float64(i.Dirty)), shortMB(i.Held))
 	}
 	return s
 }

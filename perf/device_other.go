@@ -8,7 +8,7 @@ import (
 )
 
 // emulation is Linux's: control groups and the like.
-type emulation struct{ rate float64 }
+type emulation struct{ rate, held float64 }
 
 func (d Device) start(context.Context, string) (*emulation, error) {
 	if d.Name != "" {

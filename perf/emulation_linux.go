@@ -22,6 +22,7 @@ type emulation struct {
 	cpu    float64 // cores
 	source string
 	rate   float64 // of the disk, bytes per second, as measured
+	held   float64 // bytes that the kernel really holds back for a program that only writes
 	groups []string
 	undo   []func() error // last first
 }
@@ -52,8 +53,7 @@ func (d Device) start(ctx context.Context, dir string) (e *emulation, err error)
 	if err := e.limitDirtyPages(); err != nil {
 		return e, err
 	}
-	e.rate, err = e.measureDisk(ctx, dir)
-	return e, err
+	return e, e.measureDisk(ctx, dir)
 }
 
 // diskTools are the programs that an emulated disk is made of, with their Debian packages.
@@ -159,7 +159,7 @@ func (e *emulation) info() *DeviceInfo {
 	if e.d.Name == "" {
 		return nil
 	}
-	i := &DeviceInfo{Emulated: true, Name: e.d.Name, Board: e.d.Board, CPU: e.cpu, CPUSource: e.source, Memory: e.d.Memory, DiskRate: e.rate, Limits: emulationNote}
+	i := &DeviceInfo{Emulated: true, Name: e.d.Name, Board: e.d.Board, CPU: e.cpu, CPUSource: e.source, Memory: e.d.Memory, DiskRate: e.rate, Held: e.held, Limits: emulationNote}
 	if l := e.d.Disk; l != nil {
 		i.DiskLimit, i.WriteDelay, i.Stalls, i.Dirty, i.Background = l.Rate, int64(l.WriteDelay), l.Stalls, l.Dirty, l.Background
 	}
@@ -209,25 +209,33 @@ func (e *emulation) limitDirtyPages() error {
 	return nil
 }
 
-// measureTime is how long the disk is written to when its speed is measured.
+// measureTime is how long each of the two measurements of the disk takes.
 const measureTime = 8 * time.Second
 
-// measureDisk writes to a disk of the device and says how fast that was, the sync at the end included.
-func (e *emulation) measureDisk(ctx context.Context, dir string) (float64, error) {
+// measureDisk writes to a disk of the device: how fast it is, syncs included, and how much more than that a program that only
+// writes gets rid of, since the kernel holds it back. The limit of dirty pages is what the kernel may hold back; it slows
+// writers down before.
+func (e *emulation) measureDisk(ctx context.Context, dir string) (err error) {
 	work, err := os.MkdirTemp(dir, "disk-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer os.RemoveAll(work)
 	size := int64(float64(e.d.Disk.Rate) * measureTime.Seconds())
 	limits := *e.d.Disk
 	limits.Stalls = 0
-	d, err := newSlowDisk(work, limits, 2*size+1<<30)
+	d, err := newSlowDisk(work, limits, 4*size+e.d.Disk.Dirty+1<<30)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	rate, err := writeRate(ctx, filepath.Join(d.dir(), "measure"), e.d.Disk.Rate, size)
-	return rate, errors.Join(err, d.close())
+	defer func() { err = errors.Join(err, d.close()) }()
+	if e.rate, err = writeRate(ctx, filepath.Join(d.dir(), "rate"), e.d.Disk.Rate, size); err != nil {
+		return err
+	}
+	began := time.Now()
+	n, err := writeFor(ctx, filepath.Join(d.dir(), "held"), measureTime)
+	e.held = max(0, float64(n)-e.rate*time.Since(began).Seconds())
+	return err
 }
 
 // newDisk makes the place for a cell's bag.

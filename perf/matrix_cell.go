@@ -90,7 +90,7 @@ func (r *cellRun) processes(ctx context.Context, bagDir string) error {
 	r.c.Series = s.points(r.c.Publisher.Start)
 	r.perGroup()
 	if d := r.o.Device.Disk; d != nil {
-		r.c.Ceiling = newCeiling(r.emulation.rate, r.load.Span().Seconds(), r.emulation.kernelBytes(), r.emulation.cache(r.c.Cache), r.load.Bytes())
+		r.c.Ceiling = newCeiling(r.emulation.rate, r.load.Span().Seconds(), r.emulation.kernelBytes(), r.emulation.held, r.emulation.cache(r.c.Cache), r.load.Bytes())
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func someReport() Report {
 	two.Groups = append(two.Groups, Share{Group: Group{Name: "tf", Instances: 1, Frequency: 10, Size: 100, Reliability: "reliable"}, Expected: 100, Sent: 100, Recorded: 100})
 	two.Publisher.Sent += 100
 	two.balance()
-	two.Ceiling = newCeiling(20e6, 10, 300e6, 100e6, 1e9)
+	two.Ceiling = newCeiling(20e6, 10, 300e6, 0, 100e6, 1e9)
 	two.Disk = []Stall{{Seconds: 2, For: 0.3}}
 	failed := Cell{Load: "1 × 100 Hz × 1 kB", Groups: two.Groups[:1], Storage: "leveldb", Publishers: "gobag", Repeat: 1, Error: "no luck"}
 	return Report{Format: ReportFormat, Kind: reportKind, Version: "v1.2.3", Scenario: "some", Seed: 7, Seconds: 10, Start: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC),
