@@ -64,8 +64,11 @@ func (t TSBSTask) source() (tsbsSource, error) {
 	if t.Devices < 1 || t.Devices > 20_000_000 || t.Steps < 2 || t.Steps > 10_000_000 {
 		return nil, fmt.Errorf("%d devices with %d rows: out of range", t.Devices, t.Steps)
 	}
-	if t.Use == UseCPU {
+	switch t.Use {
+	case UseCPU:
 		return newCPUSource(t.Seed, t.Devices, t.Steps), nil
+	case UseIoT:
+		return newIoTSource(t.Seed, t.Devices, t.Steps), nil
 	}
 	return nil, fmt.Errorf("no use case %q", t.Use)
 }

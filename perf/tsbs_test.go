@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,18 @@ import (
 	"github.com/gobag/gobag/msg"
 	"github.com/gobag/gobag/msg/shred"
 )
+
+// init is the beginning of the processes of TestTSBS.
+func init() {
+	if os.Getenv("GOBAG_PERF_CHILD") != "tsbs" {
+		return
+	}
+	if err := tsbsChild(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // tsbsChild is a process of TestTSBS.
 func tsbsChild(args []string) error {
@@ -92,6 +105,80 @@ func TestTSBS(t *testing.T) {
 	var text strings.Builder
 	if err := rep.WriteText(&text); err != nil || !strings.Contains(text.String(), "newest row of one host") {
 		t.Errorf("%v: %s", err, text.String())
+	}
+}
+
+// The IoT use case, with topics of trucks and with topics of tables.
+func TestTSBSIoT(t *testing.T) {
+	for name, trucks := range map[string]int{"trucks": 20, "tables": trucksAsTopics + 1} {
+		t.Run(name, func(t *testing.T) {
+			o := tsbsOptions(t, UseIoT)
+			o.Devices, o.Steps, o.Targets = trucks, 4000/trucks*3, []StorageTarget{{"columnar", "none"}}
+			if peers := filepath.Join("..", "interop", "build"); exists(filepath.Join(peers, tsbsSQLite)) {
+				o.Peers = peers
+			}
+			rep, err := RunTSBS(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := rep.Failures(); len(f) > 0 {
+				t.Fatalf("failed: %s", strings.Join(f, "\n"))
+			}
+			if all := 2 * o.Devices * o.Steps; rep.Rows > all || rep.Rows < all*98/100 || len(rep.Queries) != 12 {
+				t.Errorf("%d rows of %d, %d questions", rep.Rows, all, len(rep.Queries))
+			}
+			for _, q := range rep.Queries {
+				if q.Warm <= 0 || q.Tables <= 0 {
+					t.Errorf("question %+v", q)
+				}
+			}
+		})
+	}
+}
+
+// Rows of trucks are values of their types; some are missing, and some come late.
+func TestIoTSource(t *testing.T) {
+	s := newIoTSource(3, 10, 500)
+	progs := make([]*shred.Program, 2)
+	for i := range progs {
+		topic := s.topics()[i]
+		d, err := msg.DescribeText(topic.Type, topic.Definition.Encoding, topic.Definition.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if progs[i], err = shred.Compile(&d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, late, last := 0, 0, int64(0)
+	seen := map[[3]int64]bool{}
+	for {
+		topic, more := s.next()
+		if !more {
+			break
+		}
+		n++
+		if s.stamp() < last {
+			late++
+		}
+		last = max(last, s.stamp())
+		table, row := s.row(nil)
+		key := [3]int64{int64(table), int64(topic), s.stamp()}
+		if seen[key] || topic != 2*s.now.truck+table {
+			t.Fatalf("row %v twice, or on topic %d", s.now, topic)
+		}
+		seen[key] = true
+		p := progs[table]
+		b := p.NewBatch()
+		if err := p.Append(b, s.message(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if name := string(b.Cols[1].Bytes(0)); name != s.trucks[s.now.truck].name || name != string(row[2:2+row[0]]) || b.Cols[0].I64[0] != s.stamp() {
+			t.Fatalf("row of %s", name)
+		}
+	}
+	if n >= 10_000 || n < 9800 || late < 50 {
+		t.Errorf("%d rows, %d late", n, late)
 	}
 }
 

@@ -11,9 +11,9 @@ func newPerf(a *app) *cobra.Command {
 			if len(words) > 0 {
 				return usageError("perf: unknown verb %q (see \"gobag perf --help\")", words[0])
 			}
-			return usageError("perf: say what to measure: record, board, storage, insert, tsbs-cpu, transport or blobs (see \"gobag perf --help\")")
+			return usageError("perf: say what to measure: record, board, storage, insert, tsbs-cpu, tsbs-iot, transport or blobs (see \"gobag perf --help\")")
 		},
 	}
-	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfInsert(a), newPerfTSBSCPU(a), newPerfTransport(a), newPerfCompare(a), newPerfBoard(a), newPerfDocs(a), newPerfPublish(a), newPerfNoTransport(a), newPerfStorageTask(a), newPerfTransportTask(a), newPerfInsertTask(a), newPerfTSBSTask(a), newPerfTSBSQueries(a))
+	cmd.AddCommand(newPerfRecord(a), newPerfStorage(a), newPerfBlobs(a), newPerfColumnar(a), newPerfInsert(a), newPerfTSBSCPU(a), newPerfTSBSIoT(a), newPerfTransport(a), newPerfCompare(a), newPerfBoard(a), newPerfDocs(a), newPerfPublish(a), newPerfNoTransport(a), newPerfStorageTask(a), newPerfTransportTask(a), newPerfInsertTask(a), newPerfTSBSTask(a), newPerfTSBSQueries(a))
 	return cmd
 }
