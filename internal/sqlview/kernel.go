@@ -38,6 +38,9 @@ type kernelPlan struct {
 	kinds   map[*kernelSource][]shred.Kind // by refs; 0 of the system's
 	columns map[any][]int                  // of each part (of loose chunks: the source), by refs: the column's number there
 
+	found map[*kernelSource]bool // of all of a source's parts
+	even  bool                   // the chunks of the last run are in the order of both their stamps
+
 	lo, hi  int64 // stamps
 	nothing bool  // no row can pass
 	preds   []predicate
@@ -77,7 +80,7 @@ func (v *View) planKernel(ctx context.Context, query string) (*kernelPlan, error
 }
 
 func (v *View) plan(ctx context.Context, sel *selection) (*kernelPlan, error) {
-	p := &kernelPlan{sel: sel, lo: math.MinInt64, hi: math.MaxInt64, bareAgg: -1, kinds: map[*kernelSource][]shred.Kind{}, columns: map[any][]int{}}
+	p := &kernelPlan{sel: sel, lo: math.MinInt64, hi: math.MaxInt64, bareAgg: -1, kinds: map[*kernelSource][]shred.Kind{}, columns: map[any][]int{}, found: map[*kernelSource]bool{}}
 	i := slices.IndexFunc(v.tables, func(t *table) bool {
 		return strings.EqualFold(t.name, sel.table.text) || t.alias != "" && strings.EqualFold(t.alias, sel.table.text)
 	})

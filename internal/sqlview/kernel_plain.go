@@ -26,13 +26,15 @@ func (p *kernelPlan) runPlain(ctx context.Context, v *View, chunks []*kernelChun
 	if byTime || len(p.order) == 0 {
 		limit = p.sel.limit
 	}
-	chunks = slices.Clone(chunks)
-	slices.SortStableFunc(chunks, func(a, b *kernelChunk) int {
-		if backwards {
-			return cmp.Compare(b.End, a.End)
-		}
-		return cmp.Compare(a.Start, b.Start)
-	})
+	if !p.even {
+		chunks = slices.Clone(chunks)
+		slices.SortStableFunc(chunks, func(a, b *kernelChunk) int {
+			if backwards {
+				return cmp.Compare(a.End, b.End) // and from its end on
+			}
+			return cmp.Compare(a.Start, b.Start)
+		})
+	}
 	compare := func(a, b hit) int {
 		if backwards {
 			return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.order, a.order))
@@ -40,11 +42,15 @@ func (p *kernelPlan) runPlain(ctx context.Context, v *View, chunks []*kernelChun
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.order, b.order))
 	}
 	var hits []hit
-	for _, c := range chunks {
+	for i := range chunks {
+		c := chunks[i]
+		if backwards {
+			c = chunks[len(chunks)-1-i]
+		}
 		if limit == 0 {
 			break
 		}
-		if limit > 0 && int64(len(hits)) >= limit { // do later chunks matter?
+		if limit > 0 && int64(len(hits)) >= limit { // do further chunks matter?
 			last := hits[limit-1].time
 			if !backwards && c.Start > last || backwards && c.End < last {
 				break

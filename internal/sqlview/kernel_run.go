@@ -60,28 +60,27 @@ func (p *kernelPlan) counted() *result {
 	return &result{p.names, rows}
 }
 
-// chunks are those that may have rows that pass.
+// chunks are those that may have rows that pass. The slice must not be changed.
 func (p *kernelPlan) chunks(ctx context.Context) ([]*kernelChunk, error) {
+	p.even = false
 	if p.nothing || p.lo > p.hi {
 		return nil, nil
 	}
+	byStamps := !slices.ContainsFunc(p.preds, func(pr predicate) bool { return pr.texts == nil || constantOfSource(pr.ref) })
 	var out []*kernelChunk
 	for _, s := range p.sources {
 		all, err := s.chunks(ctx, p.lo, p.hi)
 		if err != nil {
 			return nil, err
 		}
+		if err := p.findColumns(s, all); err != nil {
+			return nil, err
+		}
+		if byStamps && len(p.sources) == 1 {
+			p.even = s.even
+			return all, nil
+		}
 		for _, c := range all {
-			if len(p.refs) > 0 {
-				for _, r := range p.refs {
-					if r.sys < 0 { // columns are found before goroutines look for them
-						if _, err := p.column(c, r); err != nil {
-							return nil, err
-						}
-						break
-					}
-				}
-			}
 			ok, err := p.mayPass(c)
 			if err != nil {
 				return nil, err
@@ -92,6 +91,21 @@ func (p *kernelPlan) chunks(ctx context.Context) ([]*kernelChunk, error) {
 		}
 	}
 	return out, nil
+}
+
+// findColumns finds the columns of chunks before goroutines look for them.
+func (p *kernelPlan) findColumns(s *kernelSource, chunks []*kernelChunk) error {
+	i := slices.IndexFunc(p.refs, func(r *ref) bool { return r.sys < 0 })
+	if i < 0 || p.found[s] {
+		return nil
+	}
+	for _, c := range chunks {
+		if _, err := p.column(c, p.refs[i]); err != nil {
+			return err
+		}
+	}
+	p.found[s] = s.all != nil && len(chunks) == len(s.all)
+	return nil
 }
 
 func (p *kernelPlan) runGroups(ctx context.Context, v *View, chunks []*kernelChunk) (*result, error) {

@@ -1,11 +1,14 @@
 package sqlview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 
 	"github.com/gobag/gobag/msg/shred"
 	"github.com/gobag/gobag/plugin"
@@ -21,7 +24,8 @@ type kernelSource struct {
 	count uint64
 
 	asked bool
-	all   []*kernelChunk // once known
+	all   []*kernelChunk // once known, by the stamps they begin with
+	even  bool           // and by those they end with
 	byID  map[[2]uint64]*kernelChunk
 
 	texts map[int]*textNumbers // by column of the program, of texts that are in no dictionary; View.memMu guards it
@@ -186,7 +190,7 @@ func (b *openedBag) turned() bool {
 	return false
 }
 
-// chunks are those of the source that may have rows between two stamps.
+// chunks are those of the source that may have rows between two stamps. The slice is the source's.
 func (s *kernelSource) chunks(ctx context.Context, lo, hi int64) ([]*kernelChunk, error) {
 	if s.all == nil {
 		from, to := lo, hi
@@ -209,14 +213,20 @@ func (s *kernelSource) chunks(ctx context.Context, lo, hi int64) ([]*kernelChunk
 				s.byID[key] = chunks[i]
 			}
 		}
-		if from == -1<<63 && to == 1<<63-1 {
-			s.all = chunks
-		} else {
+		if from != -1<<63 || to != 1<<63-1 {
 			return chunks, nil
 		}
+		slices.SortStableFunc(chunks, func(a, b *kernelChunk) int { return cmp.Compare(a.Start, b.Start) })
+		s.all = chunks
+		s.even = slices.IsSortedFunc(chunks, func(a, b *kernelChunk) int { return cmp.Compare(a.End, b.End) })
 	}
 	if lo == -1<<63 && hi == 1<<63-1 {
 		return s.all, nil
+	}
+	if s.even {
+		i := sort.Search(len(s.all), func(i int) bool { return s.all[i].End >= lo })
+		j := sort.Search(len(s.all), func(i int) bool { return s.all[i].Start > hi })
+		return s.all[min(i, j):j], nil
 	}
 	var some []*kernelChunk
 	for _, c := range s.all {
