@@ -245,14 +245,14 @@ func (o InsertOptions) kill(ctx context.Context, t InsertTask, k int, c *InsertC
 			return fmt.Errorf("ended before it was killed: %w: %s", err, log.String())
 		case <-deadline:
 			_ = cmd.Process.Kill()
-			<-ended
+			_ = <-ended // that it was killed
 			return fmt.Errorf("no %d inserts in 30 s", killAfter)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	time.Sleep(time.Duration(100+137*k) * time.Millisecond)
 	err := cmd.Process.Kill()
-	<-ended
+	_ = <-ended // that it was killed
 	if err != nil {
 		return fmt.Errorf("kill: %w", err)
 	}

@@ -125,12 +125,12 @@ func (o TSBSOptions) Validate() error {
 	}
 	if o.Peers != "" {
 		if _, err := os.Stat(filepath.Join(o.Peers, tsbsSQLite)); err != nil {
-			errs = append(errs, fmt.Errorf("C SQLite: %w (\"make -C interop peers\" builds it)", err))
+			errs = append(errs, fmt.Errorf("peer C SQLite: %w (\"make -C interop peers\" builds it)", err))
 		}
 	}
 	if o.Python != "" {
 		if _, err := os.Stat(filepath.Join(o.Python, "venv", "bin", "python")); err != nil {
-			errs = append(errs, fmt.Errorf("DuckDB: %w (\"make -C interop install\" brings it)", err))
+			errs = append(errs, fmt.Errorf("peer DuckDB: %w (\"make -C interop install\" brings it)", err))
 		}
 	}
 	return errors.Join(errs...)

@@ -98,8 +98,11 @@ func TestSQLRecipes(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```sql\n")
-	recipes, _, _ := strings.Cut(rest, "```")
+	recipes := ""
+	for _, block := range strings.Split(string(text), "```sql\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		recipes += block
+	}
 	n := 0
 	for query := range strings.SplitSeq(recipes, ";\n") {
 		if query = strings.TrimSpace(query); strings.HasPrefix(query, "--") { // would be a flag
@@ -113,7 +116,7 @@ func TestSQLRecipes(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", query, r.code, r.out, r.errOut)
 		}
 	}
-	if n < 6 {
+	if n < 8 {
 		t.Errorf("%d recipes", n)
 	}
 }

@@ -13,8 +13,14 @@
 //	             NULL), TEXT, BLOB for arrays of bytes, and JSON text for other arrays, so for lists of structs
 //
 // A message that cannot be decoded has NULL in its fields and is counted (View.Trouble). The table messages has all topics
-// (_topic, _type and the columns with an underscore), the table topics lists them.
+// (_topic, _type and the columns with an underscore), the table topics lists them; a type that several topics have is a table
+// of all their messages, named as it is.
 //
 // Only the columns that a query uses are decoded. Bounds on _log_time and equality of _bag and _topic choose what is read,
 // comparisons of fields leave rows out before SQLite sees them, and ORDER BY _log_time costs nothing.
+//
+// Of columnar bags, a SELECT of one table with simple comparisons, and with keys and aggregates if it has groups, is answered
+// by kernels, which read columns as they lie on disk (kernel.go), whether it is the whole query or stands in parentheses
+// (subquery.go). They give SQLite's answers, or none. lex.go and parse.go read such SELECTs, kernel_source.go finds their
+// columns and keeps some, kernel_scan.go finds rows, kernel_group.go, kernel_run.go and kernel_plain.go make answers.
 package sqlview
