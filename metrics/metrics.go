@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math"
@@ -44,19 +43,19 @@ func One(name, help string, kind Kind, v float64) Metric {
 
 // Write writes metrics in the text format. Metrics without values are left out.
 func Write(w io.Writer, list []Metric) error {
-	b := bufio.NewWriter(w)
+	var b strings.Builder
 	for _, m := range list {
 		if len(m.Values) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", m.Name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(m.Help), m.Name, m.Kind)
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.Name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(m.Help), m.Name, m.Kind)
 		for _, v := range m.Values {
 			b.WriteString(m.Name)
 			for i, l := range v.Labels {
 				b.WriteByte("{,"[min(i, 1)])
 				b.WriteString(l.Name)
 				b.WriteByte('=')
-				quote(b, l.Value)
+				quote(&b, l.Value)
 			}
 			if len(v.Labels) > 0 {
 				b.WriteByte('}')
@@ -66,11 +65,12 @@ func Write(w io.Writer, list []Metric) error {
 			b.WriteByte('\n')
 		}
 	}
-	return b.Flush() // it keeps the first error
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // quote writes a label's value: a backslash, a quote and a line feed are escaped, everything else stands as it is.
-func quote(b *bufio.Writer, s string) {
+func quote(b *strings.Builder, s string) {
 	b.WriteByte('"')
 	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
 		switch r {

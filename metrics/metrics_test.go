@@ -145,7 +145,8 @@ func TestServe(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := client.Get("http://" + s.Addr() + "/metrics"); err == nil {
+	if r, err := client.Get("http://" + s.Addr() + "/metrics"); err == nil {
+		_ = r.Body.Close()
 		t.Error("it answers after Close")
 	}
 	var none *Server

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -60,10 +61,10 @@ func benchmarksSection(b *strings.Builder, root, dir string) error {
 		b.WriteString(text + "\n\n")
 	}
 	path := filepath.Join(dir, "results.json")
-	if _, err := os.Stat(path); err != nil {
+	r, err := ReadReport(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the README says what is missing
 	}
-	r, err := ReadReport(path)
 	if err != nil {
 		return err
 	}

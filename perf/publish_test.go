@@ -40,6 +40,14 @@ func collect(t *testing.T, node ros.Node, topics ...ros.Topic) *collector {
 	return c
 }
 
+// of returns what has come on a topic.
+func (c *collector) of(topic string) [][]byte {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got[topic]
+}
+
 func TestRobot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := rostest.NewNetwork(rostest.Options{})
@@ -72,7 +80,7 @@ func TestRobot(t *testing.T) {
 			if s.Period > 0 {
 				want = uint64(2 * time.Second / s.Period)
 			}
-			got := c.got[s.Topic.Name]
+			got := c.of(s.Topic.Name)
 			if r.Sent()[i] != want || uint64(len(got)) != want {
 				t.Errorf("%s: sent %d, received %d, want %d", s.Topic.Name, r.Sent()[i], len(got), want)
 			}
@@ -111,7 +119,7 @@ func TestPublish(t *testing.T) {
 			t.Errorf("late %v, took %v s", res.LateMax, res.Seconds)
 		}
 		for i, topic := range l.Topics() {
-			for k, m := range c.got[topic.Name] {
+			for k, m := range c.of(topic.Name) {
 				d, err := cdr.NewDecoder(m)
 				if err != nil {
 					t.Fatal(err)
@@ -121,8 +129,8 @@ func TestPublish(t *testing.T) {
 					t.Fatalf("%s message %d: % x", topic.Name, k, data[:min(16, len(data))])
 				}
 			}
-			if len(c.got[topic.Name]) != 100 || res.PerTopic[i] != 100 {
-				t.Errorf("%s: %d received, %d sent", topic.Name, len(c.got[topic.Name]), res.PerTopic[i])
+			if len(c.of(topic.Name)) != 100 || res.PerTopic[i] != 100 {
+				t.Errorf("%s: %d received, %d sent", topic.Name, len(c.of(topic.Name)), res.PerTopic[i])
 			}
 		}
 	})
@@ -214,7 +222,7 @@ func TestPublishGroups(t *testing.T) {
 		}
 		for i, topic := range l.Topics() {
 			want := l.groupData(min(i, 1))
-			for k, m := range c.got[topic.Name] {
+			for k, m := range c.of(topic.Name) {
 				s, err := (&countedTopic{typ: loadType}).stamp(m, want, res.Start)
 				if err != nil || s.number != int64(k) {
 					t.Fatalf("%s message %d: %+v, %v", topic.Name, k, s, err)

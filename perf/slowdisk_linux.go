@@ -205,10 +205,11 @@ func (d *slowDisk) detach() error {
 // that somewhere goes in an unlucky order: it is free when the kernel has no file for it any more.
 func (d *slowDisk) freeLoop() error {
 	err := runTool("losetup", "-d", d.loop)
-	if _, gone := os.Stat("/sys/block/" + filepath.Base(d.loop) + "/loop"); gone != nil {
+	_, left := os.Stat("/sys/block/" + filepath.Base(d.loop) + "/loop")
+	switch {
+	case errors.Is(left, os.ErrNotExist):
 		return nil
-	}
-	if err == nil {
+	case err == nil:
 		err = fmt.Errorf("%s is still in use", d.loop)
 	}
 	return err

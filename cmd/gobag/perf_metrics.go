@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/gobag/gobag/metrics"
@@ -17,23 +18,36 @@ func (f *metricsFlag) define(fs *pflag.FlagSet) {
 	optionalAddress(fs, "metrics", metrics.DefaultAddress)
 }
 
-// serve serves what collect returns, where that was asked for; else it returns nil, which can be closed.
-func (f *metricsFlag) serve(a *app, collect func() []metrics.Metric) (*metrics.Server, error) {
+// metricsServer is a server that may not be there.
+type metricsServer struct {
+	server *metrics.Server // nil: nothing is served
+	log    *slog.Logger
+}
+
+// Close ends it.
+func (s metricsServer) Close() {
+	if err := s.server.Close(); err != nil {
+		s.log.Warn(err.Error())
+	}
+}
+
+// serve serves what collect returns, where that was asked for.
+func (f *metricsFlag) serve(a *app, collect func() []metrics.Metric) (s metricsServer, err error) {
 	if f.address == "" {
-		return nil, nil
+		return s, nil
 	}
-	s, err := metrics.Serve(f.address, collect)
-	if err != nil {
-		return nil, fmt.Errorf("--metrics %s: %w", f.address, err)
+	s.log = a.logger
+	if s.server, err = metrics.Serve(f.address, collect); err != nil {
+		return s, fmt.Errorf("--metrics %s: %w", f.address, err)
 	}
-	a.logger.Info("metrics at http://" + s.Addr() + "/metrics")
+	a.logger.Info("metrics at http://" + s.server.Addr() + "/metrics")
 	return s, nil
 }
 
 // servePerf serves the progress of a matrix run and the figures of its finished cells. It hooks into the run's callbacks.
-func (f *metricsFlag) servePerf(a *app, o *perf.RecordOptions) (*metrics.Server, error) {
+func (f *metricsFlag) servePerf(a *app, o *perf.RecordOptions) (s metricsServer, err error) {
 	if f.address == "" {
-		return nil, nil
+		return s, nil
 	}
 	var mu sync.Mutex
 	var cell, cells int

@@ -125,8 +125,7 @@ func recordInMemory(a *app, f *recordFlags, l perf.Load) error {
 	}
 	net := rostest.NewNetwork(rostest.Options{QueueBytes: 16 << 20, MaxBlocking: time.Minute})
 	publishers, receiver := net.Node("gobag_load"), net.Node("gobag_recorder")
-	defer publishers.Close()
-	defer receiver.Close()
+	defer func() { _, _ = publishers.Close(), receiver.Close() }() // a network in memory
 	o.Node, o.Logger = receiver, a.logger
 	o.OnEvent = func(e recorder.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
 	rec, err := recorder.New(o)
