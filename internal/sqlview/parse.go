@@ -62,7 +62,11 @@ type parser struct {
 	query string
 	ts    []token
 	bad   error
+	depth int // of parentheses and signs
 }
+
+// maxDepthOfQuery bounds how deeply expressions are nested for kernels.
+const maxDepthOfQuery = 50
 
 func (p *parser) fail(what string) {
 	if p.bad == nil {
@@ -236,6 +240,10 @@ var flipped = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": 
 
 // comparison reads one, and adds it: BETWEEN adds two.
 func (p *parser) comparison(s *selection) {
+	if p.depth++; p.depth > maxDepthOfQuery {
+		p.fail("nested too deeply")
+	}
+	defer func() { p.depth-- }()
 	if p.sign("(") {
 		p.comparison(s)
 		for p.word("and") {
@@ -343,6 +351,10 @@ func (p *parser) product() *expr {
 var aggregates = map[string]bool{"count": true, "sum": true, "avg": true, "min": true, "max": true}
 
 func (p *parser) primary() *expr {
+	if p.depth++; p.depth > maxDepthOfQuery {
+		p.fail("nested too deeply")
+	}
+	defer func() { p.depth-- }()
 	switch t := p.ts[0]; {
 	case p.sign("-"):
 		e := p.primary()

@@ -20,6 +20,9 @@ const (
 	answerPrefix  = "_kernel_"
 )
 
+// maxTried is how many SELECTs of a query are looked at.
+const maxTried = 100
+
 var answerTypes = []string{"INTEGER", "REAL", "TEXT", ""} // the last for what is no column
 
 // maxAnswer is how many rows an answer of a kernel may have for SQLite to go on with it.
@@ -33,11 +36,12 @@ func (v *View) answerInner(ctx context.Context, query string) (string, error) {
 		return query, nil //nolint:nilerr // SQLite says what is wrong with it
 	}
 	var b strings.Builder
-	done := 0
-	for i := 0; i+1 < len(ts) && len(v.answers) < answerTables; i++ {
+	done, tried := 0, 0
+	for i := 0; i+1 < len(ts) && len(v.answers) < answerTables && tried < maxTried; i++ {
 		if ts[i].kind != 'p' || ts[i].text != "(" || !ts[i+1].is("select") {
 			continue
 		}
+		tried++
 		end := closing(ts, i)
 		if end < 0 {
 			break
