@@ -2,6 +2,7 @@ package perf
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -66,14 +67,17 @@ func (s *sampler) stop() {
 func (s *sampler) points(start int64) []Point {
 	var ps []Point
 	for i, x := range s.samples {
-		p := Point{Seconds: float64(x.at.UnixNano()-start) / 1e9, RecorderRSS: x.recRSS, PublisherRSS: x.pubRSS, BagBytes: x.bag}
+		p := Point{Seconds: thousandths(float64(x.at.UnixNano()-start) / 1e9), RecorderRSS: x.recRSS, PublisherRSS: x.pubRSS, BagBytes: x.bag}
 		if i > 0 {
 			before := s.samples[i-1]
 			if d := x.at.Sub(before.at).Seconds(); d > 0 { // a process that has ended has no time any more
-				p.RecorderCPU, p.PublisherCPU = max(0, x.recCPU-before.recCPU)/d, max(0, x.pubCPU-before.pubCPU)/d
+				p.RecorderCPU, p.PublisherCPU = thousandths(max(0, x.recCPU-before.recCPU)/d), thousandths(max(0, x.pubCPU-before.pubCPU)/d)
 			}
 		}
 		ps = append(ps, p)
 	}
 	return ps
 }
+
+// thousandths rounds to three decimals: more is not known, and would fill the files.
+func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }

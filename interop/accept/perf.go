@@ -112,7 +112,7 @@ func checkPerfCells(b *bench) error {
 
 func checkPerfPeers(b *bench) error {
 	for _, p := range []string{"cyclone", "fast"} {
-		r, err := perfRecord(b, "peer-"+p, "--scenario", "proposal", "--publisher", p, "--duration", pick(b, "10", "3"))
+		r, err := perfRecord(b, "peer-"+p, "--scenario", "proposal", "--publisher", p, "--storage", "mcap", "--duration", pick(b, "10", "3"))
 		if err != nil {
 			return err
 		}
