@@ -109,9 +109,11 @@ func (d Device) cores(ctx context.Context) (cores float64, source string, err er
 	return cores, source, nil
 }
 
-var totalMIPS = regexp.MustCompile(`(?m)^Tot:\s+\d+\s+\d+\s+(\d+)\s*$`)
+// totalMIPS finds the rating for a whole core's time, behind the share of a core that 7-zip got and before the rating for
+// that: others may be busy too.
+var totalMIPS = regexp.MustCompile(`(?m)^Tot:\s+\d+\s+(\d+)\s+\d+\s*$`)
 
-// sevenZip is 7-zip's rating of one thread, MIPS.
+// sevenZip is 7-zip's rating of one thread that has a core for itself, MIPS.
 func sevenZip(ctx context.Context) (float64, error) {
 	for _, name := range []string{"7z", "7zz", "7za", "7zr"} {
 		path, err := exec.LookPath(name)
