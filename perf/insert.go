@@ -236,23 +236,27 @@ func (o InsertOptions) kill(ctx context.Context, t InsertTask, k int, c *InsertC
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var failure error // of the process; read after ended
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		failure = cmd.Wait()
+	}()
 	deadline := time.After(30 * time.Second)
 	for acknowledged(t.Path) < killAfter {
 		select {
-		case err := <-ended:
-			return fmt.Errorf("ended before it was killed: %w: %s", err, log.String())
+		case <-ended:
+			return fmt.Errorf("ended before it was killed: %w: %s", failure, log.String())
 		case <-deadline:
 			_ = cmd.Process.Kill()
-			_ = <-ended // that it was killed
+			<-ended
 			return fmt.Errorf("no %d inserts in 30 s", killAfter)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	time.Sleep(time.Duration(100+137*k) * time.Millisecond)
 	err := cmd.Process.Kill()
-	_ = <-ended // that it was killed
+	<-ended
 	if err != nil {
 		return fmt.Errorf("kill: %w", err)
 	}

@@ -352,7 +352,8 @@ func (r *tsbsRun) duck(ctx context.Context, path string, src tsbsSource, qs []ts
 	}
 	for _, view := range duckViews(path, src) {
 		if err := d.exec(view); err != nil {
-			return err
+			r.rep.Queries[0].complain("DuckDB", err.Error())
+			return d.close()
 		}
 	}
 	for i, q := range qs {

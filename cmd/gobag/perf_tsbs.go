@@ -72,6 +72,7 @@ func (f *tsbsFlags) define(cmd *cobra.Command, devices string, n int) {
 	f.paceTime = secondsValue(20 * time.Second)
 	fs.Var(&f.paceTime, "pace-time", "how long a paced run takes")
 	fs.IntVar(&f.o.Repeat, "repeat", 7, "`N` times every question is asked")
+	fs.IntVar(&f.o.TablesLimit, "tables-limit", 12_000_000, "virtual tables alone are asked about `ROWS` at most: it takes them long")
 	switchFlag(fs, &f.quick, "quick", "", "few rows, to see that everything works")
 	fs.StringVar(&f.o.Peers, "peer", "", "also run the peers, whose programs are in `DIR` and beside it in python/")
 	fs.Lookup("peer").NoOptDefVal = defaultPeers
@@ -87,7 +88,7 @@ func (f *tsbsFlags) define(cmd *cobra.Command, devices string, n int) {
 			f.o.Python = filepath.Join(filepath.Dir(f.o.Peers), "python")
 		}
 		if f.quick {
-			f.o.Repeat, f.o.PaceTime = 3, time.Second
+			f.o.PaceTime = time.Second
 			if !cmd.Flags().Changed(devices) {
 				f.o.Devices = 40
 			}

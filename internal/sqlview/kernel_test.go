@@ -138,10 +138,10 @@ func TestKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	small := map[string]any{"part_size": 65536}
 	dir := t.TempDir()
-	many := kernelMessages(rng, 6_000, 7)
+	many := kernelMessages(rng, 3_500, 7)
 	whole := kernelBag(t, filepath.Join(dir, "whole"), many, small, true)
-	alive := kernelBag(t, filepath.Join(dir, "alive"), kernelMessages(rng, 1_500, 11), nil, false)
-	odd := kernelMessages(rng, 1_000, 3)
+	alive := kernelBag(t, filepath.Join(dir, "alive"), kernelMessages(rng, 900, 11), nil, false)
+	odd := kernelMessages(rng, 600, 3)
 	for i := range odd { // padding of something else, and text that is no UTF-8
 		if i%40 == 3 {
 			odd[i].Data[13] = 7
@@ -360,7 +360,7 @@ var innerQueries = map[string]int{
 // SELECTs inside are answered by kernels; the rest of the query is SQLite's.
 func TestInnerKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 2))
-	dir := kernelBag(t, filepath.Join(t.TempDir(), "b"), kernelMessages(rng, 4_000, 7), map[string]any{"part_size": 65536}, true)
+	dir := kernelBag(t, filepath.Join(t.TempDir(), "b"), kernelMessages(rng, 2_500, 7), map[string]any{"part_size": 65536}, true)
 	tables, kernels := openWith(t, Options{TablesOnly: true}, dir), openWith(t, Options{}, dir)
 	for q, inner := range innerQueries {
 		got, byKernel, err := rowsOf(t.Context(), kernels, q)

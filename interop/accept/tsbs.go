@@ -122,7 +122,7 @@ func checkTSBSIoT(b *bench) error {
 // checkTSBSTrucks writes and asks at three scales.
 func checkTSBSTrucks(b *bench) error {
 	for _, trucks := range []int{100, pick(b, 4000, 200), pick(b, 100_000, 1000)} {
-		rep, err := tsbs(b, perf.TSBSOptions{Use: perf.UseIoT, Devices: trucks, Steps: pick(b, 0, 300), Targets: inColumnsOnly(), Peers: peerPrograms,
+		rep, err := tsbs(b, perf.TSBSOptions{Use: perf.UseIoT, Devices: trucks, Steps: pick(b, 0, 1000), Targets: inColumnsOnly(), Peers: peerPrograms,
 			Python: pythonPeers, TablesLimit: 1})
 		if err != nil {
 			return fmt.Errorf("%d trucks: %w", trucks, err)
