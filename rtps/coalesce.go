@@ -3,15 +3,15 @@ package rtps
 import "time"
 
 // A socket on which thousands of small datagrams come in a second, one by one, costs more in wake-ups than in work. Then
-// reading waits a moment after each batch, so that some come together. What it costs is latency of a millisecond; stamps
+// reading waits a moment after each batch, so that some come together. What it costs is latency of two milliseconds; stamps
 // are the kernel's (see socket.receive), and where waiting does not bring more at once, say because the sender waits for
 // our answer, it is given up for a while.
 const (
 	lullWindow = 10 * time.Millisecond // over which datagrams are counted
 	lullRate   = 20                    // datagrams in a window from which on it is worth it: 2,000 a second
-	lullBatch  = 16                    // a batch of so many datagrams needs no waiting
+	lullBatch  = 32                    // a batch of so many datagrams needs no waiting
 	lullSize   = 1500                  // nor one of datagrams of so many bytes on average: a wake-up is little beside them
-	lull       = time.Millisecond      // how long reading waits
+	lull       = 2 * time.Millisecond  // how long reading waits
 	lullMisses = 5                     // waits in a row that brought at most two datagrams: they do not help
 	lullPause  = 500 * time.Millisecond
 )

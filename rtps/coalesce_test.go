@@ -41,8 +41,8 @@ func TestLulls(t *testing.T) {
 		most     int // reads
 		longest  time.Duration
 	}{
-		{"10 kHz", 100 * time.Microsecond, 20_000, 3000, 1200 * time.Microsecond},
-		{"5 kHz", 200 * time.Microsecond, 10_000, 2600, 1300 * time.Microsecond},
+		{"10 kHz", 100 * time.Microsecond, 20_000, 1700, 2300 * time.Microsecond},
+		{"5 kHz", 200 * time.Microsecond, 10_000, 1700, 2400 * time.Microsecond},
 		{"1 kHz: not worth it", time.Millisecond, 2000, 2000, 100 * time.Microsecond},
 		{"100 Hz", 10 * time.Millisecond, 200, 200, 100 * time.Microsecond},
 	} {

@@ -55,6 +55,11 @@ type Config struct {
 	// NoMulticast joins no group and announces by unicast only.
 	NoMulticast bool
 
+	// DataMulticast also receives data by multicast, from writers that send so to several participants at once (Cyclone DDS
+	// does, to 239.255.0.1 and port 7401 of domain 0). It saves such a writer a datagram for each participant more, but
+	// everything that anybody sends so on a used interface arrives here, wanted or not.
+	DataMulticast bool
+
 	// Name is the participant's ENTITY_NAME, default "/".
 	Name string
 
@@ -135,6 +140,9 @@ func (c Config) Validate() error {
 	}
 	if c.Lease != 0 && c.Lease < time.Second {
 		bad("lease %v: at least 1s", c.Lease)
+	}
+	if c.DataMulticast && c.NoMulticast {
+		bad("data by multicast, and no multicast: one of them")
 	}
 	if c.RecvBuffer < 0 || c.MaxReassembly < 0 {
 		bad("negative buffer size")

@@ -321,8 +321,11 @@ func TestDiscoveryFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	addr := []wire.Locator{wire.LocatorFrom(netip.MustParseAddrPort("10.0.0.9:7410"))}
 	for i := range maxPeers + 500 {
+		addr := []wire.Locator{wire.LocatorFrom(netip.MustParseAddrPort("10.0.0.9:7410"))}
+		if i >= maxHostPeers+300 { // of these 300 are too many for one host, and 200 in all
+			addr[0] = wire.LocatorFrom(netip.MustParseAddrPort("10.0.0.8:7410"))
+		}
 		peer := wire.Prefix{1, 2, byte(i >> 8), byte(i)}
 		d := wire.ParticipantData{GUID: wire.MakeGUID(peer, wire.EntityParticipant), DomainID: -1, MetaUnicast: addr, DefaultUnicast: addr}
 		b := wire.AppendHeader(nil, wire.Header{Prefix: peer})

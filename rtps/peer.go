@@ -11,10 +11,12 @@ import (
 // thousands of endpoints.
 const (
 	maxPeers         = 1024
+	maxHostPeers     = 512 // of them with the same address for discovery
 	maxPeerEndpoints = 8192
 	maxEndpoints     = 32768
 	maxAnnounced     = 64 << 20 // bytes of names and user data of all peers and endpoints
-	maxTextBytes     = 16 << 10 // of them in one announcement
+	maxPeerAnnounced = 16 << 20 // of one peer and its endpoints
+	maxTextBytes     = 16 << 10 // of one announcement
 )
 
 // peer is a remote participant. Guarded by the participant's mutex.
@@ -35,6 +37,16 @@ type peer struct {
 	writers  map[GUID]*endpoint // its user endpoints
 	readers  map[GUID]*endpoint
 	announce int // bytes that it costs
+	texts    int // bytes that it and its endpoints cost
+
+	held    int64  // bytes of its incomplete and out-of-order samples
+	refused uint64 // announcements and samples of it that were turned away
+}
+
+// refuse counts something of a peer that was turned away because a limit was reached.
+func (p *Participant) refuse(q *peer) {
+	p.refused.Add(1)
+	q.refused++
 }
 
 // endpoint is a remote user endpoint.
@@ -109,7 +121,7 @@ func describe(locs []wire.Locator) string {
 
 func (q *peer) public() Peer {
 	out := Peer{Prefix: q.prefix, Vendor: q.vendor, Name: q.data.Name, UserData: string(q.data.UserData), Reachable: q.reason == "", Reason: q.reason,
-		Secured: q.data.Secured}
+		Secured: q.data.Secured, Refused: q.refused}
 	// It may admit those without an identity: then it tells us of its endpoints.
 	if q.data.Secured && q.reason == "" && len(q.writers)+len(q.readers) == 0 {
 		out.Reachable, out.Reason = false, reasonSecured

@@ -13,6 +13,7 @@ type pend struct {
 	time     int64
 	data     []byte // the payload, as far as it is here
 	buf      *buffer
+	peer     *peer
 	charged  int64 // against Config.MaxReassembly
 	key      bool
 	complete bool
@@ -45,14 +46,14 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 	}
 	need := pendCost(size, frags)
 	for p.held+need > p.cfg.MaxReassembly {
-		if !s.evict(seq) && !p.reclaim() {
-			p.refused.Add(1)
+		if !p.evictGreedy(s.peer, need) && !s.evict(seq) && !p.reclaim() {
+			p.refuse(s.peer)
 			return nil
 		}
 	}
 	e := pends.Get().(*pend)
 	bits := e.bits
-	*e = pend{seq: seq, charged: need, frags: frags, at: p.now}
+	*e = pend{seq: seq, peer: s.peer, charged: need, frags: frags, at: p.now}
 	e.data, e.buf, _ = p.fill.alloc(size)
 	if words := int(frags+63) / 64; cap(bits) >= words {
 		e.bits = bits[:words]
@@ -61,6 +62,7 @@ func (s *source) newPend(seq int64, size int, frags uint32) *pend {
 		e.bits = make([]uint64, words)
 	}
 	p.held += need
+	s.peer.held += need
 	if s.pending == nil {
 		s.pending = map[int64]*pend{}
 	}
@@ -113,9 +115,38 @@ func (p *Participant) reclaim() bool {
 	return some
 }
 
+// evictGreedy takes room from the peer that holds most of the memory for incomplete and out-of-order samples, if that is
+// more than another one would have with what it needs: one peer does not use up what is there for all.
+func (p *Participant) evictGreedy(q *peer, need int64) bool {
+	var most *peer
+	for _, o := range p.peers {
+		if o != q && (most == nil || o.held > most.held) {
+			most = o
+		}
+	}
+	if most == nil || most.held <= q.held+need {
+		return false
+	}
+	var from *source
+	for _, list := range p.sources {
+		for _, s := range list {
+			if s.peer == most && len(s.pending) > 0 && (from == nil || len(s.pending) > len(from.pending)) {
+				from = s
+			}
+		}
+	}
+	if from == nil {
+		return false
+	}
+	most.refused++
+	p.refused.Add(1)
+	return from.evict(0)
+}
+
 // freePend returns what a pend holds.
 func (p *Participant) freePend(e *pend) {
 	p.held -= e.charged
+	e.peer.held -= e.charged
 	if e.buf != nil {
 		e.buf.release()
 	}

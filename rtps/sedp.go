@@ -110,9 +110,9 @@ func (p *Participant) addEndpoint(q *peer, data wire.EndpointData, writer bool) 
 		old = e.cost
 	}
 	cost := 1024 + text + 24*(len(data.Unicast)+len(data.Multicast))
-	if text > maxTextBytes || p.announced+cost-old > maxAnnounced ||
+	if text > maxTextBytes || p.tooMuch(q, cost-old) ||
 		e == nil && (len(q.writers)+len(q.readers) >= maxPeerEndpoints || p.endpoints >= maxEndpoints) {
-		p.refused.Add(1)
+		p.refuse(q)
 		return
 	}
 	if e == nil {
@@ -128,6 +128,7 @@ func (p *Participant) addEndpoint(q *peer, data wire.EndpointData, writer bool) 
 	}
 	p.topics[data.Topic][data.GUID] = e
 	p.announced += cost - old
+	q.texts += cost - old
 	e.cost, e.data = cost, data
 	e.Endpoint = Endpoint{GUID: data.GUID, Writer: writer, Topic: data.Topic, Type: data.Type, Keyed: data.GUID.Entity().Keyed(),
 		QoS: data.QoS, UserData: bytes.Clone(data.UserData), Vendor: q.vendor}
@@ -185,6 +186,7 @@ func (p *Participant) dropEndpoint(e *endpoint) {
 	p.unlist(e)
 	p.endpoints--
 	p.announced -= e.cost
+	e.peer.texts -= e.cost
 	p.dirty = true
 }
 

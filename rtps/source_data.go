@@ -117,7 +117,7 @@ func (s *source) tooLarge(seq int64, size, frags int) bool {
 	if frags <= maxFragments && pendCost(size, uint32(frags)) <= s.p.cfg.MaxReassembly {
 		return false
 	}
-	s.p.refused.Add(1)
+	s.p.refuse(s.peer)
 	s.p.log.Warn("sample is too large to be received", "topic", s.r.cfg.Topic, "bytes", size, "limit", s.p.cfg.MaxReassembly)
 	if s.reliable {
 		s.gap(seq, seq+1)

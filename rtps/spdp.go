@@ -22,7 +22,11 @@ func (p *Participant) announcement(discovery, data []netip.AddrPort) []byte {
 		d.MetaUnicast = append(d.MetaUnicast, wire.LocatorFrom(a))
 	}
 	for _, a := range data {
-		d.DefaultUnicast = append(d.DefaultUnicast, wire.LocatorFrom(a))
+		if a.Addr().IsMulticast() {
+			d.DefaultMulticast = append(d.DefaultMulticast, wire.LocatorFrom(a))
+		} else {
+			d.DefaultUnicast = append(d.DefaultUnicast, wire.LocatorFrom(a))
+		}
 	}
 	b := wire.AppendHeader(nil, p.header)
 	return p.appendAnnouncement(b, &d)
@@ -97,7 +101,12 @@ func (p *Participant) spdp(ctx *wire.Context, d *wire.Data) {
 		p.addPeer(data, digest, cost)
 		return
 	}
+	if p.tooMuch(q, cost-q.announce) {
+		p.refuse(q)
+		return
+	}
 	p.announced += cost - q.announce
+	q.texts += cost - q.announce
 	q.data, q.digest, q.announce = data, digest, cost
 	p.locate(q)
 	p.relocate(q)
@@ -106,14 +115,15 @@ func (p *Participant) spdp(ctx *wire.Context, d *wire.Data) {
 
 // addPeer makes the acquaintance of a participant.
 func (p *Participant) addPeer(data wire.ParticipantData, digest uint64, cost int) {
-	if len(p.peers) >= maxPeers || p.announced+cost > maxAnnounced {
+	q := &peer{prefix: data.GUID.Prefix(), vendor: data.Vendor, data: data, digest: digest, announce: cost, seen: p.now,
+		writers: map[GUID]*endpoint{}, readers: map[GUID]*endpoint{}}
+	p.locate(q)
+	if len(p.peers) >= maxPeers || p.tooMuch(q, cost) || p.fullHost(q) {
 		p.refused.Add(1)
 		return
 	}
-	q := &peer{prefix: data.GUID.Prefix(), vendor: data.Vendor, data: data, digest: digest, announce: cost, seen: p.now,
-		writers: map[GUID]*endpoint{}, readers: map[GUID]*endpoint{}}
 	p.announced += cost
-	p.locate(q)
+	q.texts = cost
 	p.peers[q.prefix] = q
 	p.dirty = true
 	p.log.Debug("participant found", "peer", q.prefix, "vendor", q.vendor, "name", data.Name, "at", q.meta)
@@ -137,6 +147,26 @@ func (p *Participant) addPeer(data wire.ParticipantData, digest uint64, cost int
 	}
 	q.greet.fire(p.now)
 	p.matchBuiltin(q)
+}
+
+// tooMuch reports whether more bytes of announcements of a peer are too many.
+func (p *Participant) tooMuch(q *peer, more int) bool {
+	return p.announced+more > maxAnnounced || q.texts+more > maxPeerAnnounced
+}
+
+// fullHost reports whether as many participants are known at a newcomer's address as may be: invented ones leave room for
+// those of other hosts.
+func (p *Participant) fullHost(q *peer) bool {
+	if len(p.peers) < maxHostPeers {
+		return false
+	}
+	n := 0
+	for _, o := range p.peers {
+		if o.meta.Addr() == q.meta.Addr() {
+			n++
+		}
+	}
+	return n >= maxHostPeers
 }
 
 func leaseEnd(q *peer) mono {

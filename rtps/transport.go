@@ -11,7 +11,8 @@ type Transport interface {
 	// returns. Start is called once, before anything else but the locators.
 	Start(receive func(datagrams [][]byte)) error
 
-	// Locators are the addresses at which unicast from dst arrives: for discovery, and for user data. Both may be the same.
+	// Locators are the addresses at which unicast from dst arrives: for discovery, and for user data. Both may be the same. Data may
+	// come by multicast too: addresses of groups are among the latter.
 	Locators(dst netip.Addr) (discovery, data []netip.AddrPort)
 
 	// Send sends one datagram to a unicast address. It keeps nothing of it and does not block for long. An error means

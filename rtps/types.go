@@ -21,6 +21,7 @@ type Peer struct {
 	Reachable      bool     // we have an address to talk to
 	Reason         string   // why not: "no UDP unicast locator"
 	Secured        bool     // it has an identity of DDS Security; reachable only if it admits those without
+	Refused        uint64   // announcements and samples of it that were turned away because a limit was reached
 }
 
 // Endpoint is a user reader or writer, remote or ours.

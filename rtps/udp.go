@@ -27,13 +27,14 @@ const (
 )
 
 func portMulticast(domain int) int     { return portBase + portDomainGain*domain }
+func portDataMulticast(domain int) int { return portBase + portDomainGain*domain + 1 }
 func portDiscovery(domain, id int) int { return portBase + portDomainGain*domain + 10 + 2*id }
 func portData(domain, id int) int      { return portBase + portDomainGain*domain + 11 + 2*id }
 
 var spdpGroup = netip.AddrFrom4([4]byte{239, 255, 0, 1})
 
 // udpLink is the participant's sockets: two for unicast, bound to every address (peers on this host send to 127.0.0.1
-// whatever we announce), and one for multicast discovery.
+// whatever we announce), one for multicast discovery, and where it is asked for one for data by multicast.
 type udpLink struct {
 	cfg    Config
 	log    *slog.Logger
@@ -42,8 +43,9 @@ type udpLink struct {
 	disc   *socket
 	data   *socket
 	multi  *socket   // nil without multicast
+	flood  *socket   // data by multicast; nil without
 	spread []*socket // lanes
-	group  *ipv4.PacketConn
+	groups []*ipv4.PacketConn
 	wg     sync.WaitGroup
 	stop   context.CancelFunc
 
@@ -138,13 +140,22 @@ func (l *udpLink) openMulticast() error {
 	if err != nil {
 		return err
 	}
-	l.multi, l.group = s, ipv4.NewPacketConn(s.UDPConn)
 	s.setBuffers(min(l.cfg.RecvBuffer, 4<<20), 0)
+	l.multi, l.groups = s, []*ipv4.PacketConn{ipv4.NewPacketConn(s.UDPConn)}
+	if l.cfg.DataMulticast {
+		if l.flood, err = listenUDP(portDataMulticast(l.cfg.Domain), true); err != nil {
+			l.flood = nil
+			l.log.Warn("data is received by unicast only", "err", err)
+		} else {
+			l.flood.setBuffers(l.cfg.RecvBuffer, 0)
+			l.groups = append(l.groups, ipv4.NewPacketConn(l.flood.UDPConn))
+		}
+	}
 	l.join(nil)
 	return nil
 }
 
-// join joins the discovery group on the interfaces that had not been there before.
+// join joins the group of discovery, and of data, on the interfaces that had not been there before.
 func (l *udpLink) join(before []netif) {
 	had := map[int]bool{}
 	for _, i := range before {
@@ -154,9 +165,11 @@ func (l *udpLink) join(before []netif) {
 		if had[i.index] || !l.multicastOn(i) {
 			continue
 		}
-		err := l.group.JoinGroup(&net.Interface{Index: i.index, Name: i.name}, &net.UDPAddr{IP: spdpGroup.AsSlice()})
-		if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
-			l.log.Debug("cannot join the discovery group", "interface", i.name, "err", err)
+		for _, g := range l.groups {
+			err := g.JoinGroup(&net.Interface{Index: i.index, Name: i.name}, &net.UDPAddr{IP: spdpGroup.AsSlice()})
+			if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+				l.log.Debug("cannot join a multicast group", "interface", i.name, "err", err)
+			}
 		}
 	}
 }
@@ -176,7 +189,7 @@ func (l *udpLink) Start(receive func([][]byte)) error {
 	}
 	run := func(s *socket, batch int) {
 		l.wg.Go(func() {
-			lulled := s == l.data && s.recvBuffer() >= laneBelow // a small buffer cannot wait
+			lulled := (s == l.data || s == l.flood) && s.recvBuffer() >= laneBelow // a small buffer cannot wait
 			if err := s.receive(batch, lulled, f); !errors.Is(err, net.ErrClosed) {
 				l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
 			}
@@ -189,6 +202,9 @@ func (l *udpLink) Start(receive func([][]byte)) error {
 	run(l.disc, 8)
 	if l.multi != nil {
 		run(l.multi, 8)
+	}
+	if l.flood != nil {
+		run(l.flood, 32)
 	}
 	if len(l.cfg.Peers) > 0 && l.cfg.Range != RangeOff && l.cfg.Range != RangeSystemDefault {
 		l.wg.Go(func() { l.resolve(ctx) })
@@ -248,6 +264,9 @@ func (l *udpLink) Locators(dst netip.Addr) (discovery, data []netip.AddrPort) {
 	for _, a := range addrs {
 		discovery = append(discovery, netip.AddrPortFrom(a, uint16(portDiscovery(l.cfg.Domain, l.id))))
 		data = append(data, netip.AddrPortFrom(a, uint16(portData(l.cfg.Domain, l.id))))
+	}
+	if l.flood != nil {
+		data = append(data, netip.AddrPortFrom(spdpGroup, uint16(portDataMulticast(l.cfg.Domain))))
 	}
 	return discovery, data
 }
@@ -416,7 +435,7 @@ func (l *udpLink) refreshInterfaces() {
 func (l *udpLink) stats(s *Stats) {
 	s.SentPackets, s.SentBytes, s.SendErrors = l.packets.Load(), l.bytes.Load(), l.sendErrors.Load()
 	s.RecvBuffer = l.data.recvBuffer()
-	for _, k := range append([]*socket{l.data, l.disc, l.multi}, l.spread...) {
+	for _, k := range append([]*socket{l.data, l.disc, l.multi, l.flood}, l.spread...) {
 		if k != nil {
 			s.KernelDrops += k.drops()
 		}
@@ -429,6 +448,9 @@ func (l *udpLink) Close() error {
 	errs := []error{l.disc.Close(), l.data.Close()}
 	if l.multi != nil {
 		errs = append(errs, l.multi.Close())
+	}
+	if l.flood != nil {
+		errs = append(errs, l.flood.Close())
 	}
 	for _, s := range l.spread {
 		errs = append(errs, s.Close())

@@ -186,6 +186,7 @@ type Peer struct {
 	Addresses []string // where it receives user data
 	Reachable bool     // data can be exchanged with it
 	Reason    string   // why not
+	Refused   uint64   // its announcements and samples that were turned away because it reached a limit
 }
 
 // Peers returns the other participants, sorted by ID. Those that cannot be reached, say because they use shared memory
@@ -195,7 +196,8 @@ func (n *Node) Peers() []Peer {
 	out := make([]Peer, 0, len(peers))
 	for _, p := range peers {
 		peer := Peer{ID: p.Prefix.String(), Vendor: vendorName(p.Vendor), Name: p.Name, Enclave: string(userValue([]byte(p.UserData), "enclave")),
-			Nodes: n.names.of(p.Prefix), Addresses: p.Locators, Reachable: p.Reachable, Reason: p.Reason}
+			Nodes: n.names.of(p.Prefix), Addresses: p.Locators, Reachable: p.Reachable, Reason: p.Reason,
+			Refused: p.Refused}
 		if !p.Reachable {
 			peer.Reason = reason(p)
 		}

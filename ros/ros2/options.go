@@ -26,6 +26,8 @@ type Options struct {
 	Interfaces  []string // names or addresses; empty = every IPv4 interface that is up, loopback included
 	NoMulticast bool     // discover by unicast only
 
+	DataMulticast bool // receive data by multicast too, from writers that send so; see rtps.Config
+
 	Name string // what the participant is called on the wire; "" = "/", as ROS nodes are
 
 	RecvBuffer    int           // bytes asked of the kernel for the receive buffer; 0 = 16 MiB
@@ -53,7 +55,8 @@ type Options struct {
 // config is what package rtps gets of it.
 func (o *Options) config() rtps.Config {
 	return rtps.Config{
-		Domain: o.Domain, Range: o.Range, Peers: o.Peers, Interfaces: o.Interfaces, NoMulticast: o.NoMulticast, Name: o.Name,
+		Domain: o.Domain, Range: o.Range, Peers: o.Peers, Interfaces: o.Interfaces, NoMulticast: o.NoMulticast,
+		DataMulticast: o.DataMulticast, Name: o.Name,
 		RecvBuffer: o.RecvBuffer, MaxReassembly: o.MaxReassembly, Now: o.Now, Logger: o.Logger, Transport: o.Transport,
 	}
 }
