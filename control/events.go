@@ -94,11 +94,10 @@ func (e *Events) FollowLosses(r *recorder.Recorder, period time.Duration) {
 				return
 			case <-tick.C:
 			}
-			s := r.Snapshot()
-			if lost := s.Lost.Wire + s.Lost.Queue + s.Lost.Storage; lost != told {
+			if lost := r.Lost(); lost != told {
 				told = lost
 				e.mu.Lock()
-				e.publish(e.lost, encodeLost(e.node, s))
+				e.publish(e.lost, encodeLost(e.node, r.Snapshot()))
 				e.mu.Unlock()
 			}
 		}

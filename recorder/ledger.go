@@ -59,6 +59,13 @@ func (w *wireStats) lost() (count uint64, unknownWriters int) {
 	return w.count, len(w.bestEffort)
 }
 
+// known is the first result of lost.
+func (w *wireStats) known() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count
+}
+
 func (w *wireStats) matched() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,13 +35,14 @@ func (r *Recorder) watch(ctx context.Context) {
 		now := time.Now()
 		r.sample(now.Sub(last))
 		last = now
-		lost.report(r)
+		sums := r.sum()
+		lost.report(r, sums)
 		if !missingSaid && now.Sub(r.start) >= missingAfter {
 			missingSaid = true
 			r.reportMissing()
 		}
 		stalled = r.reportStall(stalled)
-		dog.look(r, now)
+		dog.look(r, sums, now)
 	}
 }
 
@@ -52,15 +53,10 @@ type watchdog struct {
 	bit   bool
 }
 
-func (d *watchdog) look(r *Recorder, now time.Time) {
-	var received, done uint64
-	for _, t := range r.allTopics() {
-		c := t.counts()
-		received += c.Received
-		done += c.Recorded + c.Skipped + c.Lost.Storage
-	}
+func (d *watchdog) look(r *Recorder, sums totals, now time.Time) {
+	done := sums.recorded + sums.skipped + sums.storage
 	if r.o.SnapshotMode && r.bag.Load() == nil { // nothing is being written
-		done = received
+		done = sums.received
 	}
 	waiting := r.queue.Stats().Len > 0 || r.busy.time() > 0
 	if done != d.done || !waiting || d.since.IsZero() {
@@ -79,7 +75,7 @@ func (d *watchdog) look(r *Recorder, now time.Time) {
 }
 
 // silentAtOnce is how many topics on which nothing comes are looked at in one round; of more than that, others in the next.
-const silentAtOnce = 400
+const silentAtOnce = 100
 
 // sample reads the transport's counts and measures rates.
 func (r *Recorder) sample(elapsed time.Duration) {
@@ -130,17 +126,8 @@ func (r *Recorder) reportMissing() {
 // lossReport remembers what was reported, so that a loss is reported once.
 type lossReport struct{ wire, queue uint64 }
 
-func (l *lossReport) report(r *Recorder) {
-	var wire, queue uint64
-	worst, most := "", uint64(0)
-	for _, t := range r.allTopics() {
-		c := t.counts()
-		wire += c.Lost.Wire
-		queue += c.Lost.Queue
-		if n := c.Lost.Wire + c.Lost.Queue; n > most {
-			worst, most = t.name, n
-		}
-	}
+func (l *lossReport) report(r *Recorder, sums totals) {
+	wire, queue, worst := sums.wire, sums.queue, sums.worst
 	r.overloads.note(time.Since(r.start), queue-l.queue, worst)
 	if queue > l.queue {
 		r.emit(EventLoss, slog.LevelWarn, worst, fmt.Sprintf(

@@ -33,6 +33,8 @@ type writer struct {
 	total      uint64 // messages recorded
 	failed     error  // the bag takes nothing more
 	nextLedger time.Time
+	sums       totals // and number of topics, when the ledger was stored last
+	known      int
 	ledgerText string
 }
 
@@ -102,7 +104,10 @@ func (w *writer) tick() {
 	}
 	if now := time.Now(); !now.Before(w.nextLedger) {
 		w.nextLedger = now.Add(ledgerPeriod)
-		w.storeLedger(w.ledger())
+		if sums := w.r.sum(); sums != w.sums || w.snap != nil || len(w.r.allTopics()) != w.known {
+			w.sums, w.known = sums, len(w.r.allTopics())
+			w.storeLedger(w.ledger())
+		}
 	}
 }
 
