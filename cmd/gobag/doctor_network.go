@@ -97,12 +97,16 @@ func (d *diagnosis) participants(domain int, peers []ros2.Peer) {
 	slices.Sort(text)
 	d.add(fine, "participants", "", "%d in domain %d: %s", len(peers), domain, strings.Join(text, ", "))
 	for _, p := range peers {
-		if p.Reachable {
-			continue
-		}
 		who := p.ID
 		if len(p.Nodes) > 0 {
 			who = strings.Join(p.Nodes, ", ")
+		}
+		if p.Refused > 0 {
+			d.add(hurts, "participant "+who, "", "announces or sends more than one participant may: %s turned away (%s at %s)", plural(p.Refused, "case"), p.Vendor,
+				strings.Join(p.Addresses, ", "))
+		}
+		if p.Reachable {
+			continue
 		}
 		d.add(prevents, "participant "+who, "", "cannot be received (%s): %s", p.Vendor, p.Reason)
 	}

@@ -18,6 +18,7 @@ type nodeFlags struct {
 	interfaces []string
 	peers      []string
 	localhost  bool
+	multicast  bool
 }
 
 func (f *nodeFlags) define(fs *pflag.FlagSet, name string) {
@@ -26,6 +27,7 @@ func (f *nodeFlags) define(fs *pflag.FlagSet, name string) {
 	fs.Lookup("domain-id").DefValue = "0" // keeps "(default -1)" out of the help
 	listFlag(fs, &f.interfaces, "interface", "", "network interfaces `IF...` to use, names or addresses (default: all)", true)
 	listFlag(fs, &f.peers, "peer", "", "`HOST...` to look for by unicast as well, as ROS_STATIC_PEERS", true)
+	switchFlag(fs, &f.multicast, "data-multicast", "", "receive data by multicast too, from writers that send so (Cyclone DDS): one datagram for all subscribers")
 	switchFlag(fs, &f.localhost, "localhost", "", "this host only, as ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST")
 	hide(fs, "localhost")
 }
@@ -51,6 +53,9 @@ func (f *nodeFlags) options(a *app) (ros2.Options, error) {
 	o.Peers = append(o.Peers, f.peers...)
 	if f.localhost {
 		o.Range = ros2.RangeLocalhost
+	}
+	if o.DataMulticast = f.multicast; f.multicast && o.NoMulticast {
+		return o, usageError("--data-multicast: CYCLONEDDS_URI switches multicast off")
 	}
 	if o.Range == ros2.RangeOff {
 		a.logger.Warn("ROS_AUTOMATIC_DISCOVERY_RANGE=OFF: nobody is looked for and nobody finds us")
