@@ -35,7 +35,7 @@ func TestFindDevice(t *testing.T) {
 // TestDeviceUnable: what is missing is said in one error.
 func TestDeviceUnable(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Devices()[0].start(t.Context(), t.TempDir())
+	_, err := Devices()[0].start(t.Context(), t.TempDir(), time.Second)
 	for _, want := range []string{"device rpi4-sd: emulation needs", "the program nbdkit (Debian package nbdkit)", "fusermount3"} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v does not say %q in one line", err, want)
@@ -136,7 +136,7 @@ func TestEmulation(t *testing.T) {
 	d := card(t)
 	d.Disk = nil
 	before := dirtyNow(t)
-	e, err := d.start(t.Context(), t.TempDir())
+	e, err := d.start(t.Context(), t.TempDir(), time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,13 @@ package perf
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // emulation is Linux's: control groups and the like.
 type emulation struct{ rate, held float64 }
 
-func (d Device) start(context.Context, string) (*emulation, error) {
+func (d Device) start(context.Context, string, time.Duration) (*emulation, error) {
 	if d.Name != "" {
 		return nil, errors.New("device " + d.Name + ": emulation needs Linux (control groups, loop devices)")
 	}

@@ -27,8 +27,8 @@ type emulation struct {
 	undo   []func() error // last first
 }
 
-// start confines what follows to the device. Without one nothing happens.
-func (d Device) start(ctx context.Context, dir string) (e *emulation, err error) {
+// start confines what follows to the device; span is how long the longest cell lasts. Without a device nothing happens.
+func (d Device) start(ctx context.Context, dir string, span time.Duration) (e *emulation, err error) {
 	e = &emulation{d: d}
 	if d.Name == "" {
 		return e, nil
@@ -53,7 +53,7 @@ func (d Device) start(ctx context.Context, dir string) (e *emulation, err error)
 	if err := e.limitDirtyPages(); err != nil {
 		return e, err
 	}
-	return e, e.measureDisk(ctx, dir)
+	return e, e.measureDisk(ctx, dir, min(span, heldTime))
 }
 
 // diskTools are the programs that an emulated disk is made of, with their Debian packages.
@@ -211,13 +211,17 @@ func (e *emulation) limitDirtyPages() error {
 	return nil
 }
 
-// measureTime is how long each of the two measurements of the disk takes.
-const measureTime = 8 * time.Second
+// How long the disk's speed is measured, and at most what the kernel holds back: it lets a device have the more dirty pages
+// the longer it has been written to.
+const (
+	measureTime = 8 * time.Second
+	heldTime    = 30 * time.Second
+)
 
 // measureDisk writes to a disk of the device: how fast it is, syncs included, and how much more than that a program that only
-// writes gets rid of, since the kernel holds it back. The limit of dirty pages is what the kernel may hold back; it slows
-// writers down before.
-func (e *emulation) measureDisk(ctx context.Context, dir string) (err error) {
+// writes gets rid of within a time, since the kernel holds it back. The limit of dirty pages is what the kernel may hold
+// back; it slows writers down before.
+func (e *emulation) measureDisk(ctx context.Context, dir string, held time.Duration) (err error) {
 	work, err := os.MkdirTemp(dir, "disk-")
 	if err != nil {
 		return err
@@ -226,7 +230,7 @@ func (e *emulation) measureDisk(ctx context.Context, dir string) (err error) {
 	size := int64(float64(e.d.Disk.Rate) * measureTime.Seconds())
 	limits := *e.d.Disk
 	limits.Stalls = 0
-	d, err := newSlowDisk(work, limits, 4*size+e.d.Disk.Dirty+1<<30)
+	d, err := newSlowDisk(work, limits, size+int64(float64(e.d.Disk.Rate)*2*heldTime.Seconds())+e.d.Disk.Dirty+1<<30)
 	if err != nil {
 		return err
 	}
@@ -235,7 +239,7 @@ func (e *emulation) measureDisk(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	began := time.Now()
-	n, err := writeFor(ctx, filepath.Join(d.dir(), "held"), measureTime)
+	n, err := writeFor(ctx, filepath.Join(d.dir(), "held"), held)
 	e.held = max(0, float64(n)-e.rate*time.Since(began).Seconds())
 	return err
 }

@@ -190,15 +190,16 @@ func RunRecord(ctx context.Context, o RecordOptions) (_ Report, err error) {
 	}
 	rep := newReport(o)
 	cells := o.cells()
-	var whole, over time.Duration
+	var whole, longest, over time.Duration
 	for _, c := range cells {
 		whole += c.load.Span()
+		longest = max(longest, c.load.Span())
 	}
 	progress := func(i int, part time.Duration, what string) {
 		o.OnProgress(i+1, len(cells), min(1, float64(over+part)/float64(whole)), what)
 	}
 	progress(0, 0, "preparing "+o.Device.String())
-	emulation, err := o.Device.start(ctx, o.Dir)
+	emulation, err := o.Device.start(ctx, o.Dir, longest)
 	if err != nil {
 		return rep, fmt.Errorf("perf record: %w", err)
 	}
