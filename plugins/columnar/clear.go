@@ -127,12 +127,16 @@ func (s *sealer) drop(n int) error {
 	return nil
 }
 
-// forget closes an older file of the log that is not wanted any more, if it waits for a sync.
+// forget closes an older file of the log that is not wanted any more, if it waits for a sync. One that a sync is busy with
+// stays for the next.
 func (w *writer) forget(number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, f := range w.older {
 		if filepath.Base(f.Name()) == segmentName(number) {
+			if f == w.syncing {
+				return
+			}
 			_ = f.Close() // what it holds is in parts
 			w.older = append(w.older[:i], w.older[i+1:]...)
 			return

@@ -37,7 +37,8 @@ type writer struct {
 	synced   int64 // it is durable up to here
 	named    bool  // its name is durable
 	older    []*os.File
-	unsynced int64 // bytes of the log that are not durable
+	syncing  *os.File // the file that Sync waits for the disk with, without holding mu
+	unsynced int64    // bytes of the log that are not durable
 	syncedAt time.Time
 
 	block    *block
@@ -259,7 +260,7 @@ func (w *writer) sync(always bool) error {
 		return nil
 	}
 	f, upTo, older, unsynced, named, segment := w.f, w.off, w.older, w.unsynced, w.named, w.segment
-	w.older = nil
+	w.older, w.syncing = nil, f
 	w.mu.Unlock()
 
 	var err error
@@ -275,6 +276,7 @@ func (w *writer) sync(always bool) error {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.syncing = nil
 	if err != nil {
 		if w.err == nil {
 			w.err = fmt.Errorf("sync storage %s: %w", w.dir, err)

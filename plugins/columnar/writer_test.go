@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -288,5 +289,37 @@ func TestOverlappingParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkAll(t, fmt.Sprintf("%+v", q), got, want)
+	}
+}
+
+// A file of the log whose messages have become parts while a sync waits for the disk with it stays open for that sync.
+func TestForgottenWhileSyncing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s.columnar")
+	w := mustCreate(t, dir, plugin.WriteOptions{})
+	mustTopic(t, w, reading)
+	mustWrite(t, w, readings(10)...)
+	w.mu.Lock()
+	syncing, number := w.f, w.segment
+	w.syncing = syncing
+	err := w.nextSegment()
+	w.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.forget(number)
+	if err := datasync(syncing); err != nil {
+		t.Error(err)
+	}
+	w.mu.Lock()
+	w.syncing, w.unsynced = nil, 1
+	w.mu.Unlock()
+	if err := w.sync(true); err != nil { // it is the next sync that closes the file
+		t.Error(err)
+	}
+	if err := syncing.Sync(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("it is open still: %v", err)
+	}
+	if err := w.Close(plugin.Metadata{}); err != nil {
+		t.Error(err)
 	}
 }
