@@ -26,6 +26,7 @@ type readerFile struct {
 	path      string
 	storageID string // "" = by magic bytes
 	size      int64
+	unlisted  bool // not in metadata.yaml yet
 
 	// Set while the bag is opened.
 	known bool // span and count are what the storage holds, now and later

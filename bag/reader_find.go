@@ -128,10 +128,10 @@ func (r *Reader) lookAtExtraFiles(used map[string]bool) error {
 			continue
 		}
 		if numbered && r.maybeCutOff() && n.prefix == last.prefix && n.number > last.number {
-			r.warnf("%s is not in %s yet; it is read all the same", n.file, MetadataFile)
 			if err := r.addFile(n.file, r.meta.StorageIdentifier); err != nil {
 				return err
 			}
+			r.files[len(r.files)-1].unlisted = true
 			continue
 		}
 		r.warnf("%s is not listed in %s; it is left out", n.file, MetadataFile)

@@ -38,6 +38,7 @@ func (r *Reader) inspect(ctx context.Context) error {
 			r.warnf("the last file cannot be read, the recording was cut off while it was begun: %v", err)
 			r.files = r.files[:i]
 			r.lastLost = true
+			r.takeUnlisted()
 			return nil
 		}
 		if err != nil {
@@ -47,7 +48,26 @@ func (r *Reader) inspect(ctx context.Context) error {
 	if len(r.files) == 0 {
 		return fmt.Errorf("no storage can be opened: %w", r.info.Skipped[0].Err)
 	}
+	r.takeUnlisted()
 	return nil
+}
+
+// takeUnlisted keeps of the files that metadata.yaml does not name yet those that hold something. The recorder opens files
+// before it needs them.
+func (r *Reader) takeUnlisted() {
+	r.files = slices.DeleteFunc(r.files, func(f *readerFile) bool {
+		if !f.unlisted {
+			return false
+		}
+		if f.count == 0 {
+			if f.known {
+				_ = f.close() // read only: nothing to lose
+			}
+			return f.known // the next messages may go into it
+		}
+		r.warnf("%s is not in %s yet; it is read all the same", f.name, MetadataFile)
+		return false
+	})
 }
 
 // maybeCutOff says that the bag was not closed in order, or is not closed yet, as far as metadata.yaml goes.

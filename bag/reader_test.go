@@ -198,7 +198,7 @@ func TestCutOff(t *testing.T) {
 	if !i.CutOff || i.Messages != 6 || len(i.Files) != 3 || i.Start != 0 || i.End != 2001 || len(readAll(t, r, plugin.Query{})) != 6 {
 		t.Fatalf("%+v", i)
 	}
-	for _, w := range []string{"yard_1.mem is not in metadata.yaml yet", "yard_3.mem is not in metadata.yaml yet", "the last file cannot be read",
+	for _, w := range []string{"yard_1.mem is not in metadata.yaml yet", "yard_2.mem is not in metadata.yaml yet", "the last file cannot be read, the recording was cut off while it was begun: yard_3.mem",
 		"other_9.mem is not listed", "the recording was cut off"} {
 		if !strings.Contains(all, w) {
 			t.Errorf("no %q in %q", w, i.Warnings)

@@ -114,9 +114,7 @@ func (w *Writer) repeatRetained(stamp int64) error {
 	if err := w.writeRepeats(batch, stamp); err != nil {
 		return err
 	}
-	if err := w.publish(); err != nil { // readers must know of them
-		w.log.Warn("metadata.yaml could not be brought up to date; recording goes on", "err", err)
-	}
+	w.background.Go(w.republish) // readers must know of them
 	return nil
 }
 

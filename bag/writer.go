@@ -42,8 +42,8 @@ type WriterOptions struct {
 	Compression    Compression       // message mode compresses within Write; file mode compresses closed files in the background, until Close returns
 	Logger         *slog.Logger      // nil = silent
 
-	// OnSplit is called after a split, with file names relative to the bag, by the goroutine that splits. It may call
-	// SetCustomData and Stats.
+	// OnSplit is called when a file was closed after a split, with file names relative to the bag, by a goroutine of the
+	// Writer, while messages go into the new file. It may call SetCustomData, Stats and Topics.
 	OnSplit func(closed, opened string)
 
 	// OnDelete is called, as OnSplit is, when a file was deleted for MaxBagFiles or MaxTotalSize, with the messages it held.
@@ -147,8 +147,8 @@ type Writer struct {
 	packer   *messagePacker // nil unless payloads are compressed
 	shrinker *filePacker    // nil unless files are compressed
 
-	stopSync chan struct{}
-	syncer   sync.WaitGroup
+	stopSync   chan struct{}
+	background sync.WaitGroup // syncs, opens ahead, closes what is full
 
 	mu        sync.Mutex // serialises AddTopic, Write, Split and Close
 	topics    []topicState
@@ -158,15 +158,19 @@ type Writer struct {
 	closed    bool
 	closeErr  error
 	noSplit   time.Time // a split that failed is not tried again before this
-	atHead    bool      // the file being written was begun by a split and holds nothing yet
-	kept      int64     // bytes that Retain keeps
+	ahead     *aheadFile
+	atHead    bool  // the file being written was begun by a split and holds nothing yet
+	kept      int64 // bytes that Retain keeps
 	maxLen    int64
-	syncMu    sync.Mutex // held while a storage is synced or exchanged
+	syncMu    sync.Mutex // held while a storage is synced, or closed after a split
+	publishMu sync.Mutex // held while metadata.yaml is written
 	customMu  sync.Mutex
 	custom    map[string]string
 	stateMu   sync.Mutex // guards all below; held for moments only
 	err       error      // of the first failure
 	file      *writerFile
+	old       *oldFile       // the one before, while it is closed
+	broken    []string       // files that could not be closed
 	size      int64          // of file, as of the last call that changed it
 	files     []FileMetadata // closed ones
 	perFile   [][]uint64     // of those, messages by topic
@@ -201,6 +205,8 @@ type topicState struct {
 	topic plugin.Topic
 	qos   []QoSProfile
 	id    plugin.TopicID // in the storage being written; guarded by Writer.mu
+
+	version int // grows with each change of topic
 
 	// Guarded by Writer.stateMu.
 	messages, lost   uint64
@@ -317,7 +323,7 @@ func create(ctx context.Context, dir string, o WriterOptions) (_ *Writer, err er
 		return nil, err
 	}
 	if o.SyncInterval > 0 {
-		w.syncer.Go(w.syncLoop)
+		w.background.Go(w.syncLoop)
 	}
 	return w, nil
 }
@@ -380,6 +386,7 @@ func (w *Writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 		}
 	}
 	s.update(t, w)
+	s.version++
 	id, err := w.file.w.AddTopic(s.topic)
 	if err != nil {
 		return 0, w.fail(fmt.Errorf("add topic %q: %w", t.Name, err))

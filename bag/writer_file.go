@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,83 +40,6 @@ func (w *Writer) remove(name string) {
 	if err != nil {
 		w.log.Warn("a storage that was given up could not be removed", "file", name, "err", err)
 	}
-}
-
-// Split closes the current file and begins a new one with the same topics. Without messages in the current file it does
-// nothing. When the new file cannot be opened, the error is returned and the old one goes on.
-func (w *Writer) Split() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.usable(); err != nil {
-		return err
-	}
-	if w.file.count == 0 {
-		return nil
-	}
-	return w.split()
-}
-
-func (w *Writer) split() error {
-	old := w.file
-	next, ids, err := w.openNext()
-	if err != nil {
-		return fmt.Errorf("write bag %s: begin a new file: %w", w.dir, err)
-	}
-
-	w.syncMu.Lock() // no sync of a file that is being closed
-	err = old.w.Close(w.metadata(StateRecording).EncodeStorage(0))
-	if err == nil {
-		size := next.w.Size()
-		w.stateMu.Lock()
-		w.size = size
-		w.files = append(w.files, old.metadata())
-		w.perFile = append(w.perFile, w.countsInFile())
-		w.filesSize += fsx.DiskSize(filepath.Join(w.dir, old.name))
-		w.file = next
-		w.begun++
-		for i, id := range ids {
-			w.topics[i].id, w.topics[i].inFile = id, 0
-		}
-		w.written++
-		w.stateMu.Unlock()
-		w.atHead = true
-	}
-	w.syncMu.Unlock()
-	if err != nil {
-		_ = next.w.Close(plugin.Metadata{}) // it has no messages
-		w.remove(next.name)
-		return w.fail(fmt.Errorf("close %s: %w", old.name, err))
-	}
-
-	gone := w.forgetOldest()
-	if w.shrinker != nil && !slices.ContainsFunc(gone, func(f FileMetadata) bool { return f.Path == old.name }) {
-		w.shrinker.add(old.name)
-	}
-	if err := w.publish(); err != nil {
-		w.log.Warn("metadata.yaml could not be brought up to date; recording goes on", "err", err)
-	}
-	if w.o.OnSplit != nil {
-		w.o.OnSplit(old.name, next.name)
-	}
-	w.deleteFiles(gone)
-	return nil
-}
-
-// openNext opens the file after the current one and adds all topics.
-func (w *Writer) openNext() (*writerFile, []plugin.TopicID, error) {
-	next, err := w.openFile(context.Background(), w.begun)
-	if err != nil {
-		return nil, nil, err
-	}
-	ids := make([]plugin.TopicID, len(w.topics))
-	for i := range w.topics {
-		if ids[i], err = next.w.AddTopic(w.topics[i].topic); err != nil {
-			_ = next.w.Close(plugin.Metadata{}) // it has no messages
-			w.remove(next.name)
-			return nil, nil, fmt.Errorf("add topic %q: %w", w.topics[i].topic.Name, err)
-		}
-	}
-	return next, ids, nil
 }
 
 // packed notes that a closed storage was replaced by its compressed form.
@@ -158,7 +80,7 @@ func (m *Metadata) addFile(f FileMetadata) {
 	m.Paths = append(m.Paths, f.Path)
 }
 
-// metadata describes the bag as it is. It is called with w.mu held, or before the writer is handed out.
+// metadata describes the bag as it is.
 func (w *Writer) metadata(state string) *Metadata {
 	w.customMu.Lock()
 	custom := maps.Clone(w.custom)
@@ -189,9 +111,18 @@ func (w *Writer) metadata(state string) *Metadata {
 	return m
 }
 
-// publish writes metadata.yaml while the recording goes on.
+// publish writes metadata.yaml while the recording goes on. What comes last is what stands there last.
 func (w *Writer) publish() error {
+	w.publishMu.Lock()
+	defer w.publishMu.Unlock()
 	return fsx.Publish(filepath.Join(w.dir, MetadataFile), w.metadata(StateRecording).Encode(0))
+}
+
+// republish does so where recording goes on without it.
+func (w *Writer) republish() {
+	if err := w.publish(); err != nil {
+		w.log.Warn("metadata.yaml could not be brought up to date; recording goes on", "err", err)
+	}
 }
 
 // syncLoop syncs so often that a message is durable within SyncInterval of its Write: one that comes right after a sync
@@ -227,6 +158,9 @@ func syncPeriod(interval, slow time.Duration) time.Duration {
 func (w *Writer) Sync() error {
 	w.syncMu.Lock()
 	defer w.syncMu.Unlock()
+	if err := w.closeOld(); err != nil {
+		return err
+	}
 	w.stateMu.Lock()
 	f, written, err := w.file, w.written, w.err
 	if err == nil && (f == nil || written == w.synced) { // nothing new
@@ -258,7 +192,7 @@ func (w *Writer) Close() error {
 		return w.closeErr
 	}
 	close(w.stopSync)
-	w.syncer.Wait()
+	w.background.Wait()
 	w.syncMu.Lock()
 	defer w.syncMu.Unlock()
 	failed := w.usable()
@@ -266,6 +200,8 @@ func (w *Writer) Close() error {
 	if w.packer != nil {
 		w.packer.close()
 	}
+
+	w.dropAhead()
 
 	state := StateClosed
 	if failed != nil {
@@ -306,68 +242,4 @@ func (w *Writer) Close() error {
 	}
 	w.closeErr = errors.Join(failed, err)
 	return w.closeErr
-}
-
-// correct puts what the last storage really holds into m after a failure, as far as it can be read. The files before it
-// were closed in order.
-func (w *Writer) correct(m *Metadata) {
-	r, err := w.drv.OpenReader(context.Background(), filepath.Join(w.dir, w.file.name), plugin.ReadOptions{})
-	if err != nil {
-		w.log.Warn("the last storage cannot be read back; metadata.yaml counts what was written", "file", w.file.name, "err", err)
-		return
-	}
-	defer r.Close()
-	info := r.Info()
-	last := &m.Files[len(m.Files)-1]
-	if info.Messages == last.MessageCount {
-		return
-	}
-	m.MessageCount = m.MessageCount - last.MessageCount + info.Messages
-	var s span
-	if info.Messages > 0 {
-		s = span{true, info.Start, info.End}
-	}
-	last.MessageCount = info.Messages
-	last.Start, last.Duration = s.times()
-	for _, f := range w.files {
-		if f.MessageCount > 0 {
-			s.merge(span{true, f.Start, f.End()})
-		}
-	}
-	m.Start, m.Duration = s.times()
-	w.correctTopics(m, info)
-}
-
-// correctTopics sets the counts of topics to those of the closed files plus those of the last one. What Write took and the
-// last one does not hold is lost, in the counts of the topics and in the loss ledger.
-func (w *Writer) correctTopics(m *Metadata, last plugin.Info) {
-	held := map[topicKey]uint64{}
-	for _, t := range last.Topics {
-		held[topicKey{t.Name, t.Type}] += t.Count
-	}
-	ledger, err := ParseLedger(m.CustomData[KeyLedger])
-	known := err == nil
-	w.stateMu.Lock()
-	defer w.stateMu.Unlock()
-	for i := range m.Topics {
-		t, s := &m.Topics[i], &w.topics[i]
-		there := held[topicKey{t.Name, t.Type}]
-		t.MessageCount = t.MessageCount - s.inFile + there
-		if there >= s.inFile {
-			continue
-		}
-		gone := min(s.inFile-there, s.messages-s.repeated)
-		s.messages -= gone
-		s.lost += gone
-		w.messages -= gone
-		if e, ok := ledger.Topics[t.Name]; ok {
-			n := min(gone, e.Recorded)
-			e.Recorded -= n
-			e.Lost.Storage += n
-			ledger.Topics[t.Name] = e
-		}
-	}
-	if known && len(ledger.Topics) > 0 {
-		m.CustomData[KeyLedger] = ledger.Encode()
-	}
 }

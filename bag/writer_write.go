@@ -173,31 +173,3 @@ func (w *Writer) loseAll(rest []plugin.Message, err error) error {
 	}
 	return err
 }
-
-// splitIfDue begins a new file when the current one has reached a limit before the message of the given stamp. A file without messages is never left behind.
-// When no new file can be opened, recording goes on in the old one and it is tried again later.
-func (w *Writer) splitIfDue(stamp int64) error {
-	if w.file.count == 0 {
-		return nil
-	}
-	bySize := w.o.MaxBagSize > 0 && w.file.w.Size() >= w.o.MaxBagSize
-	byTime := false
-	switch {
-	case w.o.MaxBagDuration == 0:
-	case w.o.SplitByStamp:
-		byTime = stamp-w.file.span.start > int64(w.o.MaxBagDuration)
-	default:
-		byTime = time.Since(w.file.begun) >= w.o.MaxBagDuration
-	}
-	if !bySize && !byTime || time.Now().Before(w.noSplit) {
-		return nil
-	}
-	if err := w.split(); err != nil {
-		if poisoned := w.usable(); poisoned != nil {
-			return poisoned
-		}
-		w.noSplit = time.Now().Add(splitRetry)
-		w.log.Warn("no new file could be begun; recording goes on in the old one", "file", w.file.name, "err", err)
-	}
-	return nil
-}

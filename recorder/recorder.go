@@ -258,10 +258,7 @@ func (r *Recorder) bagOptions(w *writer) bag.WriterOptions {
 		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
 		MaxBagDuration: r.o.MaxBagDuration, SplitByStamp: r.o.UseSimTime, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat,
 		ROSDistro: r.o.ROSDistro, CustomData: r.o.CustomData, Compression: r.o.Compression, Logger: r.o.Logger,
-		OnSplit: func(closed, opened string) {
-			w.storeLedger(w.ledger())
-			r.emitSplit(closed, opened)
-		},
+		OnSplit: r.emitSplit,
 	}
 	if r.o.SnapshotMode {
 		return o
@@ -275,7 +272,7 @@ func (r *Recorder) bagOptions(w *writer) bag.WriterOptions {
 	}
 	o.OnDelete = func(file string, messages uint64) {
 		deleted := map[string]uint64{}
-		for _, s := range w.bag.Topics() {
+		for _, s := range r.bag.Load().Topics() {
 			deleted[s.Name] += s.Deleted
 		}
 		for _, t := range r.allTopics() {
