@@ -9,6 +9,7 @@ import (
 )
 
 // Messages returns the messages that match q from all files, ordered by (RecvTime, file, Order), or exactly backwards.
+// The iterator has a method File() string too: the path of the file that the last message is from.
 // Topic ids are those of Info; plugin.ErrUnknownTopic for others. Files are opened when their time has come.
 //
 // When a file is damaged, Next returns its *plugin.CorruptError once; called again it goes on with the other files.
@@ -106,6 +107,15 @@ func (it *mergeIterator) Next(m *plugin.Message) error {
 		return nil
 	}
 	return io.EOF
+}
+
+// File is the path of the file that the message handed out last is from; "" without one. The iterators of Reader.Messages
+// have it.
+func (it *mergeIterator) File() string {
+	if !it.given || len(it.heap) == 0 {
+		return ""
+	}
+	return it.heap[0].file.path
 }
 
 // open begins to read the file of heap[0].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -131,7 +132,7 @@ func (p *Player) Bounds() (start, end int64) { return p.start, p.end }
 type seek struct {
 	mu    sync.Mutex
 	to    int64
-	given bool
+	given atomic.Bool
 	wake  chan struct{} // holds a token while given
 }
 
@@ -140,24 +141,20 @@ func (s *seek) init() { s.wake = make(chan struct{}, 1) }
 func (s *seek) set(to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.to, s.given = to, true
+	s.to = to
+	s.given.Store(true)
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *seek) pending() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.given
-}
+func (s *seek) pending() bool { return s.given.Load() }
 
 func (s *seek) take() (to int64, given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to, given = s.to, s.given
-	s.given = false
+	to, given = s.to, s.given.Swap(false)
 	select {
 	case <-s.wake:
 	default:

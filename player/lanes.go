@@ -22,8 +22,7 @@ type lanes struct {
 	p       *Player
 	ctx     context.Context // of the playback
 	fail    func(error)     // ends it
-	buffers *buffers
-	byPub   map[*publication]chan dueItem
+	open    []chan dueItem
 	running sync.WaitGroup
 }
 
@@ -33,52 +32,53 @@ type dueItem struct {
 	at time.Time
 }
 
-// send publishes a message, or hands it to the lane of its topic. The data goes back to the buffers. One goroutine calls
+// send publishes a message, or hands it to the lane of its topic, and tells its block that it is done. One goroutine calls
 // it. The error is that of the publisher, or of the playback's end.
-func (l *lanes) send(it dueItem) error {
-	lane := l.byPub[it.pub]
+func (l *lanes) send(it dueItem, now time.Time) error {
+	lane := it.pub.lane
 	if lane == nil {
 		if len(it.data) < largeMessage {
-			return l.publish(it)
+			return l.publish(&it, now)
 		}
 		lane = make(chan dueItem, laneLength)
-		l.byPub[it.pub] = lane
+		it.pub.lane = lane
+		l.open = append(l.open, lane)
 		l.running.Go(func() { l.run(lane) })
 	}
 	select {
 	case lane <- it:
 		return nil
 	case <-l.ctx.Done():
-		l.buffers.put(it.data)
+		it.done()
 		return context.Cause(l.ctx)
 	}
 }
 
-// run publishes what is put into a lane until that is closed. After the end of the playback it only gives the data back.
+// run publishes what is put into a lane until that is closed. After the end of the playback it only gives the memory back.
 func (l *lanes) run(lane <-chan dueItem) {
 	for it := range lane {
 		if l.ctx.Err() != nil {
-			l.buffers.put(it.data)
+			it.done()
 			continue
 		}
-		if err := l.publish(it); err != nil {
+		if err := l.publish(&it, time.Now()); err != nil {
 			l.fail(err)
 		}
 	}
 }
 
-func (l *lanes) publish(it dueItem) error {
+func (l *lanes) publish(it *dueItem, now time.Time) error {
 	if !it.at.IsZero() {
-		l.p.lateness.add(time.Since(it.at))
+		l.p.lateness.add(now.Sub(it.at))
 	}
-	err := l.p.publish(it.item)
-	l.buffers.put(it.data)
+	err := l.p.publish(&it.item, now)
+	it.done()
 	return err
 }
 
 // close waits until everything that was handed over is sent.
 func (l *lanes) close() {
-	for _, lane := range l.byPub {
+	for _, lane := range l.open {
 		close(lane)
 	}
 	l.running.Wait()

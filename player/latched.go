@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/ros"
@@ -37,7 +38,7 @@ func (p *Player) playLatched(ctx context.Context, pubs []*publication, at int64)
 		}
 		for _, data := range last {
 			p.learn(pub, data)
-			if err := p.publish(item{pub: pub, data: data}); err != nil {
+			if err := p.publish(&item{pub: pub, data: data}, time.Now()); err != nil {
 				return err
 			}
 		}

@@ -73,6 +73,9 @@ type Options struct {
 
 	QoSOverrides map[string]ros.QoS // offered instead of the recorded profile, by name in the bag or after Remap
 
+	// OnFile is called by the playback when it goes over from one file of a bag to the next, by their paths. It must not block.
+	OnFile func(closed, opened string)
+
 	Logger  *slog.Logger // nil = silent. Gets the events too when OnEvent is nil
 	OnEvent func(Event)  // called by one goroutine of the player while it runs; the playback does not wait for it
 }

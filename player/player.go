@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,9 +206,9 @@ func (p *Player) play(ctx context.Context, pubs []*publication) error {
 	var clock sync.WaitGroup
 	defer clock.Wait()
 	defer fail(nil)
-	r := &run{p: p, pubs: pubs, fail: fail, buffers: newBuffers(p.o.ReadAheadBytes)}
+	r := &run{p: p, pubs: pubs, fail: fail, buffers: newBuffers(p.o.ReadAheadBytes), files: map[string]string{}}
 	r.byID, r.ids = index(pubs)
-	r.out = &lanes{p: p, ctx: ctx, fail: fail, buffers: r.buffers, byPub: map[*publication]chan dueItem{}}
+	r.out = &lanes{p: p, ctx: ctx, fail: fail}
 	defer p.sleeper.lock()()
 	from, err := p.start, error(nil)
 	for again := true; again && err == nil; {
@@ -239,6 +240,7 @@ type run struct {
 	out     *lanes
 	fail    context.CancelCauseFunc
 	started bool
+	files   map[string]string // being played, by the directory of the bag
 
 	mu     sync.Mutex
 	damage []error
@@ -258,21 +260,20 @@ func (r *run) damaged(err error) {
 func (r *run) from(ctx context.Context, from int64, clock *sync.WaitGroup) error {
 	p := r.p
 	reading, stopReading := context.WithCancel(ctx)
-	ahead := &readAhead{src: &p.src, query: plugin.Query{Topics: r.ids, Range: &plugin.TimeRange{Start: from, End: p.end}},
-		start: p.start, loop: p.o.Loop, bySent: p.o.ByPublishTime, pubs: r.byID, met: p.learn, damaged: r.damaged, buffers: r.buffers,
-		items: make(chan item, p.o.ReadAhead)}
+	ahead := newReadAhead(p.o.ReadAhead, r.buffers)
+	ahead.src, ahead.query = &p.src, plugin.Query{Topics: r.ids, Range: &plugin.TimeRange{Start: from, End: p.end}}
+	clear(r.files)
+	ahead.start, ahead.loop, ahead.bySent = p.start, p.o.Loop, p.o.ByPublishTime
+	ahead.pubs, ahead.met, ahead.damaged = r.byID, p.learn, r.damaged
+	in := &intake{readAhead: ahead}
 	var reader sync.WaitGroup
 	reader.Go(func() { ahead.run(reading) })
 	defer func() {
 		stopReading()
 		reader.Wait()
-		for it := range ahead.items {
-			if it.pub != nil {
-				r.buffers.put(it.data)
-			}
-		}
+		in.close()
 	}()
-	it, waited, ok := p.next(ctx, ahead) // the bag's time does not run before the first message is read
+	it, waited, ok := in.next(ctx, &p.seek) // the bag's time does not run before the first message is read
 	p.clock.jump(from)
 	if !r.started {
 		r.started = true
@@ -280,20 +281,18 @@ func (r *run) from(ctx context.Context, from int64, clock *sync.WaitGroup) error
 		clock.Go(func() { p.clockPub.run(ctx, p) })
 		p.emit(EventStarted, slog.LevelInfo, "", "Playback started")
 	}
-	for ; ok; it, waited, ok = p.next(ctx, ahead) {
+	for ; ok; it, waited, ok = in.next(ctx, &p.seek) {
 		if it.pub == nil {
-			p.loops.Add(1)
-			p.clock.jump(p.start)
-			p.emit(EventLoop, slog.LevelInfo, "", "Playing again from the start")
+			r.turn(it)
 			continue
 		}
-		at, ok := p.waitUntil(ctx, it.stamp, waited)
+		at, now, ok := p.waitUntil(ctx, it.stamp, waited)
 		if !ok {
-			r.buffers.put(it.data)
+			it.done()
 			break
 		}
-		p.clockPub.message(p, &it)
-		if err := r.out.send(dueItem{it, at}); err != nil {
+		p.clockPub.message(p, it)
+		if err := r.out.send(dueItem{*it, at}, now); err != nil {
 			r.fail(err)
 			break
 		}
@@ -307,64 +306,62 @@ func (r *run) from(ctx context.Context, from int64, clock *sync.WaitGroup) error
 	return ahead.err
 }
 
-// next returns the next item; waited says that it was not there yet. It is not ok at the end, at the end of ctx and when
-// another place is sought.
-func (p *Player) next(ctx context.Context, ahead *readAhead) (it item, waited, ok bool) {
-	if p.seek.pending() {
-		return item{}, false, false
+// turn goes over to another file, or to the begin of the bag.
+func (r *run) turn(it *item) {
+	if it.file == "" {
+		r.p.loops.Add(1)
+		r.p.clock.jump(r.p.start)
+		r.p.emit(EventLoop, slog.LevelInfo, "", "Playing again from the start")
+		clear(r.files)
+		return
 	}
-	select {
-	case it, ok = <-ahead.items:
-		return it, false, ok
-	default:
+	dir := filepath.Dir(it.file)
+	if closed := r.files[dir]; closed != "" && r.p.o.OnFile != nil {
+		r.p.o.OnFile(closed, it.file)
 	}
-	select {
-	case it, ok = <-ahead.items:
-		return it, true, ok
-	case <-p.seek.wake:
-	case <-ctx.Done():
-	}
-	return item{}, false, false
+	r.files[dir] = it.file
 }
 
 // waitUntil returns when the message of that stamp is due, or asked for by PlayNext; at is when it was due, zero when it
-// was asked for. ok is false when ctx ends first or another place is sought.
-func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) (at time.Time, ok bool) {
+// was asked for, and now is the time. ok is false when ctx ends first or another place is sought.
+func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) (at, now time.Time, ok bool) {
 	for {
 		at, paused, changed := p.clock.due(stamp)
 		if p.seek.pending() {
-			return at, false
+			return at, now, false
 		}
 		if paused {
 			if p.steps.take() {
 				p.clock.jump(stamp)
 				p.stepped.Add(1)
-				return time.Time{}, true
+				return time.Time{}, time.Now(), true
 			}
 			select {
 			case <-ctx.Done():
-				return at, false
+				return at, now, false
 			case <-changed:
 			case <-p.steps.wake:
 			}
 			continue
 		}
-		wait := time.Until(at)
+		now = time.Now()
+		wait := at.Sub(now)
 		if wait > p.sleeper.span {
 			if wait > farGap {
 				p.reportGap(wait)
 			}
 			if !sleepCoarse(ctx, wait-p.sleeper.span, changed) {
-				return at, false
+				return at, now, false
 			}
 			continue
 		}
 		if wait > 0 {
 			p.sleeper.until(at)
+			now = time.Now()
 		} else if waited && wait < -lateAfter {
 			p.reportStarved()
 		}
-		return at, ctx.Err() == nil
+		return at, now, ctx.Err() == nil
 	}
 }
 
@@ -381,9 +378,9 @@ func sleepCoarse(ctx context.Context, d time.Duration, changed <-chan struct{}) 
 	return true
 }
 
-// publish sends one message.
-func (p *Player) publish(it item) error {
-	if err := it.pub.publisher().Publish(it.data, time.Now().UnixNano()); err != nil {
+// publish sends one message; now is its source stamp.
+func (p *Player) publish(it *item, now time.Time) error {
+	if err := it.pub.publisher().Publish(it.data, now.UnixNano()); err != nil {
 		return fmt.Errorf("publish on %s: %w", it.pub.Name, err)
 	}
 	it.pub.sent.messages.Add(1)

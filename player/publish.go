@@ -27,6 +27,7 @@ type publication struct {
 	messages   uint64 // in the bag
 	call       bool   // its messages are service events whose requests are sent
 	definition plugin.Definition
+	lane       chan dueItem // of lanes; nil = none
 
 	known atomic.Bool // whether xcdr2 is that of its first message, not assumed
 	mu    sync.Mutex

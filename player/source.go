@@ -70,6 +70,7 @@ func (s *source) messages(q plugin.Query) (plugin.Iterator, error) {
 type sourceIterator struct {
 	all     []*sourceCursor
 	reverse bool
+	last    *sourceCursor // whose message was handed out
 }
 
 type sourceCursor struct {
@@ -107,7 +108,16 @@ func (s *sourceIterator) Next(m *plugin.Message) error {
 	*m = first.m
 	m.Topic += first.offset
 	first.stale = true
+	s.last = first
 	return nil
+}
+
+// File is the path of the file that the last message is from.
+func (s *sourceIterator) File() string {
+	if f, ok := s.last.it.(interface{ File() string }); ok {
+		return f.File()
+	}
+	return ""
 }
 
 // Close implements plugin.Iterator.

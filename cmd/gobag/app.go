@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 )
@@ -21,14 +22,18 @@ type app struct {
 	env    func(string) string
 	level  slog.LevelVar
 	logger *slog.Logger
+	rosout atomic.Pointer[rosout] // of a node of ROS 1; nil = there is none
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) *app {
 	a := &app{ctx: context.Background(), in: stdin, out: stdout, env: env}
 	a.con = newConsole(stderr, env("TERM") != "dumb" && isTerminal(stderr))
-	a.logger = slog.New(&logHandler{w: a.con, level: &a.level})
+	a.logger = slog.New(&logHandler{w: a.con, level: &a.level, also: &a.rosout})
 	return a
 }
+
+// nodeLogger is a logger that does not go to /rosout.
+func (a *app) nodeLogger() *slog.Logger { return slog.New(&logHandler{w: a.con, level: &a.level}) }
 
 // newRoot builds the command tree.
 func newRoot(a *app) *cobra.Command {

@@ -26,7 +26,8 @@ func (f *controlFlags) define(fs *pflag.FlagSet) {
 
 // controls is what steers a recorder or player while it runs.
 type controls struct {
-	servers *control.Servers
+	servers *control.Servers  // of ROS 2
+	ros1    *control.Triggers // of ROS 1
 	events  *control.Events
 	socket  *control.Socket
 	log     *slog.Logger
@@ -76,8 +77,8 @@ func controlRecorder(a *app, f *recordFlags, node ros.Node, name string, r *reco
 }
 
 // controlPlayer does so for a player.
-func controlPlayer(a *app, f *controlFlags, node ros.Node, name string, p *player.Player) (_ *controls, err error) {
-	c := &controls{log: a.logger}
+func controlPlayer(a *app, f *controlFlags, node ros.Node, name string, p *player.Player, events *control.Events) (_ *controls, err error) {
+	c := &controls{log: a.logger, events: events}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -91,6 +92,29 @@ func controlPlayer(a *app, f *controlFlags, node ros.Node, name string, p *playe
 		return nil, err
 	}
 	return c, c.openSocket(a, f, name, control.PlayerCommands(p))
+}
+
+// controlROS1 opens everything for a recorder or player on ROS 1: its services are below the plain name, without what makes
+// a node's name unique there, so that they can be called without looking for it.
+func controlROS1(a *app, f *controlFlags, node control.TriggerNode, name string, commands control.Commands) (_ *controls, err error) {
+	c := &controls{log: a.logger}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	remote, err := control.ParseRemote(f.remote)
+	if err != nil {
+		return nil, usageError("--remote-control %w", err)
+	}
+	if name == "" {
+		return c, c.openSocket(a, f, name, commands)
+	}
+	name = "/" + strings.Trim(name, "/")
+	if c.ros1, err = control.ServeTriggers(node, name, commands, remote, a.logger); err != nil {
+		return nil, err
+	}
+	return c, c.openSocket(a, f, name, commands)
 }
 
 // newRecordEvents announces a recorder's events; nil where that is not asked for or not possible. The recorder's OnSplit
@@ -115,6 +139,20 @@ func newRecordEvents(a *app, f *recordFlags, node ros.Node, name string, o *reco
 	return events
 }
 
+// newPlayEvents announces a player's events; nil where that is not asked for or not possible.
+func newPlayEvents(a *app, f *playFlags, node ros.Node, name string, o *player.Options) *control.Events {
+	if name == "" || f.control.remote == string(control.RemoteOff) {
+		return nil
+	}
+	events, err := control.NewEvents(node, strings.TrimPrefix(name, "/"), true, a.logger)
+	if err != nil {
+		a.logger.Warn(fmt.Sprintf("no events: %v", err))
+		return nil
+	}
+	o.OnFile = events.Split
+	return events
+}
+
 // Close ends all of it. What fails is said: the recording or playback is over and sound.
 func (c *controls) Close() {
 	var errs []error
@@ -123,6 +161,9 @@ func (c *controls) Close() {
 	}
 	if c.servers != nil {
 		errs = append(errs, c.servers.Close())
+	}
+	if c.ros1 != nil {
+		errs = append(errs, c.ros1.Close())
 	}
 	if c.events != nil {
 		errs = append(errs, c.events.Close())

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -18,6 +19,8 @@ type logHandler struct {
 	level slog.Leveler
 	attrs string // rendered, with a leading blank
 	group string // prefix of keys, with a trailing dot
+
+	also *atomic.Pointer[rosout] // gets what is at least of level info; nil = nobody
 }
 
 // Enabled implements slog.Handler.
@@ -26,11 +29,18 @@ func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool { return l >=
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[%s] [%d.%09d] [gobag]: %s%s", levelName(r.Level), r.Time.Unix(), r.Time.Nanosecond(), printable(r.Message), h.attrs)
+	fmt.Fprintf(&b, "[%s] [%d.%09d] [gobag]: ", levelName(r.Level), r.Time.Unix(), r.Time.Nanosecond())
+	head := b.Len()
+	b.WriteString(printable(r.Message) + h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		appendAttr(&b, h.group, a)
 		return true
 	})
+	if h.also != nil && r.Level >= slog.LevelInfo {
+		if p := h.also.Load(); p != nil {
+			p.publish(r, b.String()[head:])
+		}
+	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(h.w, b.String())
 	return err

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/control"
 	"github.com/gobag/gobag/metrics"
 	"github.com/gobag/gobag/player"
+	"github.com/gobag/gobag/ros/ros1"
 )
 
 // runPlay plays bags until their end or a signal.
@@ -64,15 +66,27 @@ func runPlay(a *app, f *playFlags) (err error) {
 	defer node.Close()
 	o.Node, o.Logger = node, a.logger
 	o.OnEvent = func(e player.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
-	p, err := player.New(o)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
 	name := ""
 	if f.node.name != "" && !one {
 		name = "/" + strings.TrimPrefix(f.node.name, "/")
 	}
-	ctl, err := controlPlayer(a, &f.control, node, name, p)
+	events := newPlayEvents(a, f, node, name, &o)
+	p, err := player.New(o)
+	if err != nil {
+		if events != nil {
+			_ = events.Close() // the node is closed behind it
+		}
+		return &exitError{exitUsage, err}
+	}
+	var ctl *controls
+	if n1, ok := node.(*ros1.Node); ok {
+		if !playsRosout(&o) {
+			defer logToRosout(a, n1, n1.Name())()
+		}
+		ctl, err = controlROS1(a, &f.control, n1, f.node.name, control.PlayerCommands(p))
+	} else {
+		ctl, err = controlPlayer(a, &f.control, node, name, p, events)
+	}
 	if err != nil {
 		return err
 	}

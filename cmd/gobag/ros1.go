@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gobag/gobag/bag"
+	"github.com/gobag/gobag/control"
 	"github.com/gobag/gobag/convert"
 	"github.com/gobag/gobag/metrics"
 	"github.com/gobag/gobag/msg"
@@ -74,7 +75,7 @@ func openNode1(a *app, n *nodeFlags, o ros1.Options) (*ros1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Master, o.Host, o.Name, o.Logger = env.Master, env.Host, strings.Trim(n.name, "/"), a.logger
+	o.Master, o.Host, o.Name, o.Logger = env.Master, env.Host, strings.Trim(n.name, "/"), a.nodeLogger()
 	node, err := ros1.New(o)
 	if err == nil {
 		a.logger.Debug("ROS 1 node " + node.Name())
@@ -121,10 +122,19 @@ func runRecord1(a *app, f *recordFlags, o recorder.Options, stop *stopper, rec *
 	if o.Compat == "" {
 		o.Compat = plugin.CompatJazzy
 	}
+	if f.dryRun {
+		return runDry(a, o, stop, node.Graph())
+	}
 	o.OnEvent = func(e recorder.Event) { a.logger.Log(a.ctx, e.Level, e.Text) }
 	if *rec, err = recorder.New(o); err != nil {
 		return &exitError{exitUsage, err}
 	}
+	defer logToRosout(a, node, node.Name())()
+	ctl, err := controlROS1(a, &f.control, node, f.node.name, control.RecorderCommands(*rec))
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
 	server, err := f.metrics.serve(a, func() []metrics.Metric { return metrics.Recorder((*rec).Snapshot()) })
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package main
 import (
 	enc "encoding/binary"
 	"fmt"
+	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -192,4 +194,94 @@ func await1(t *testing.T, n int, got func() int) {
 			t.Fatalf("%d of %d messages came", got(), n)
 		}
 	}
+}
+
+// A recorder on ROS 1 logs to /rosout, offers services to rosservice, and has a control socket.
+func TestControlROS1(t *testing.T) {
+	m := mastertest.Start(t)
+	ros1Talker(t, m.URI())
+	n, err := ros1.New(ros1.Options{Master: m.URI(), Host: "127.0.0.1", Name: "listener", Poll: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	var mu sync.Mutex
+	logged := ""
+	if _, err := n.Subscribe(ros.Topic{Name: rosoutTopic, Type: rosoutType}, ros.DefaultQoS(), func(s ros.Sample) {
+		mu.Lock()
+		defer mu.Unlock()
+		logged += string(s.Data)
+		s.Release()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"ROS_MASTER_URI=" + m.URI(), "ROS_IP=127.0.0.1", "XDG_RUNTIME_DIR=" + t.TempDir()}
+	p := launch(t, env, "record", "/chatter", "--min-free-space", "0", "-o", filepath.Join(t.TempDir(), "run"))
+	p.await("Subscribed to topic '/chatter'")
+	if ok, text := trigger(t, m, "/rosbag2_recorder/pause"); !ok || text != `{"paused":true}` {
+		t.Errorf("%v %q", ok, text)
+	}
+	if ok, text := trigger(t, m, "/rosbag2_recorder/snapshot"); ok || !strings.Contains(text, "snapshot") {
+		t.Errorf("%v %q", ok, text)
+	}
+	if r := cli(env, "ctl", "resume"); r.code != 0 || !strings.Contains(r.out, `"paused": false`) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	if u := m.Service("/rosbag2_recorder/stop"); u != "" {
+		t.Error("stop is offered to everybody at", u)
+	}
+	if r := cli(env, "ctl", "stop"); r.code != 0 {
+		t.Error(r.errOut)
+	}
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit %d\n%s", code, p.err.String())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(logged, "/rosbag2_recorder_") || !strings.Contains(logged, "Paused") && !strings.Contains(logged, "Pausing") {
+		t.Errorf("on /rosout: %q", logged)
+	}
+	if u := m.Service("/rosbag2_recorder/pause"); u != "" {
+		t.Error("still at the master:", u)
+	}
+}
+
+// trigger calls a std_srvs/Trigger as rosservice does.
+func trigger(t *testing.T, m *mastertest.Master, name string) (ok bool, text string) {
+	t.Helper()
+	address := strings.TrimPrefix(m.Service(name), "rosrpc://")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var fields []byte
+	for _, f := range []string{"callerid=/t", "service=" + name, "md5sum=" + ros1.Trigger.MD5} {
+		fields = append(enc.LittleEndian.AppendUint32(fields, uint32(len(f))), f...)
+	}
+	if _, err := c.Write(append(append(enc.LittleEndian.AppendUint32(nil, uint32(len(fields))), fields...), 0, 0, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	part := func() []byte {
+		head := make([]byte, 4)
+		if _, err := io.ReadFull(c, head); err != nil {
+			t.Fatal(name, err)
+		}
+		b := make([]byte, enc.LittleEndian.Uint32(head))
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(name, err)
+		}
+		return b
+	}
+	if h := part(); !strings.Contains(string(h), "type=std_srvs/Trigger") {
+		t.Fatalf("%s: %q", name, h)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	reply := part()
+	return reply[0] == 1, string(reply[5:])
 }

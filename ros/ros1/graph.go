@@ -33,6 +33,7 @@ type offer struct {
 type state struct {
 	publishers, subscribers map[string][]string // nodes by topic
 	types                   map[string]string
+	services                map[string][]string // nodes by service
 }
 
 func newGraph(n *Node) *graph {
@@ -129,7 +130,7 @@ func sameTopic(a, b ros.TopicInfo) bool {
 
 // look asks the master for the graph.
 func (n *Node) look() (state, error) {
-	s := state{publishers: map[string][]string{}, subscribers: map[string][]string{}, types: map[string]string{}}
+	s := state{publishers: map[string][]string{}, subscribers: map[string][]string{}, types: map[string]string{}, services: map[string][]string{}}
 	sys, err := n.master.GetSystemState()
 	if err != nil {
 		return s, err
@@ -150,6 +151,9 @@ func (n *Node) look() (state, error) {
 		if ros.ValidName(e.Name) == nil && len(e.Nodes) > 0 {
 			s.subscribers[e.Name] = sorted(e.Nodes)
 		}
+	}
+	for _, e := range sys.ProvidedServices {
+		s.services[e.Name] = e.Nodes
 	}
 	n.graph.set(s)
 	return s, nil
@@ -193,11 +197,17 @@ func (n *Node) watch() {
 	}
 }
 
-// reregister registers topics that the master does not list for us.
+// reregister registers what the master does not list for us.
 func (n *Node) reregister(s state) {
 	n.mu.Lock()
 	var subs []*topicSub
 	var pubs []*topicPub
+	var services []*service
+	for name, v := range n.services {
+		if len(s.services[name]) == 0 { // another node may have taken it over: the master knows one each
+			services = append(services, v)
+		}
+	}
 	for name, t := range n.subs {
 		if !slices.Contains(s.subscribers[name], n.name) {
 			subs = append(subs, t)
@@ -215,7 +225,10 @@ func (n *Node) reregister(s state) {
 	for _, t := range subs {
 		t.register()
 	}
-	if len(subs)+len(pubs) > 0 {
+	for _, v := range services {
+		v.register()
+	}
+	if len(subs)+len(pubs)+len(services) > 0 {
 		n.nudgeLater()
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,12 +52,13 @@ type Node struct {
 	shutdown chan struct{} // the master or rosnode asked us to end
 	downOnce sync.Once
 
-	mu     sync.Mutex
-	closed bool
-	subs   map[string]*topicSub // by topic
-	pubs   map[string]*topicPub
-	defs   map[defKey]string
-	gates  map[string]chan struct{} // by address of a node
+	mu       sync.Mutex
+	closed   bool
+	subs     map[string]*topicSub // by topic
+	pubs     map[string]*topicPub
+	services map[string]*service
+	defs     map[defKey]string
+	gates    map[string]chan struct{} // by address of a node
 }
 
 type defKey struct{ typ, md5 string }
@@ -80,7 +83,7 @@ func newNode(o Options) (_ *Node, err error) {
 		return nil, fmt.Errorf("master %q: %w", o.Master, err)
 	}
 	n := &Node{o: o, name: uniqueName(o.Name, time.Now().UnixNano()), host: o.Host, pools: newPools(), wake: make(chan struct{}, 1),
-		shutdown: make(chan struct{}), subs: map[string]*topicSub{}, pubs: map[string]*topicPub{}, defs: map[defKey]string{}, gates: map[string]chan struct{}{}}
+		shutdown: make(chan struct{}), subs: map[string]*topicSub{}, pubs: map[string]*topicPub{}, services: map[string]*service{}, defs: map[defKey]string{}, gates: map[string]chan struct{}{}}
 	if ros.ValidName(n.name) != nil {
 		return nil, fmt.Errorf("node name %q: letters, digits and underscores expected", o.Name)
 	}
@@ -265,7 +268,7 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	again := n.closed
 	n.closed = true
-	subs, pubs := n.subs, n.pubs
+	subs, pubs, services := n.subs, n.pubs, slices.Collect(maps.Values(n.services))
 	n.subs, n.pubs = map[string]*topicSub{}, map[string]*topicPub{}
 	n.mu.Unlock()
 	if again {
@@ -278,6 +281,9 @@ func (n *Node) Close() error {
 	}
 	for _, p := range pubs {
 		group.Go(p.unregister)
+	}
+	for _, s := range services {
+		group.Go(func() { _ = s.Close() })
 	}
 	group.Wait()
 	n.cancel()

@@ -156,7 +156,7 @@ func (n *Node) accept() {
 	}
 }
 
-// serve speaks with one subscriber.
+// serve speaks with one subscriber, or one caller of a service.
 func (n *Node) serve(c net.Conn) {
 	defer func() { _ = c.Close() }() // it is over in any case
 	end := make(chan struct{})
@@ -174,6 +174,10 @@ func (n *Node) serve(c net.Conn) {
 	br := bufio.NewReader(c)
 	h, err := readHeader(br)
 	if err != nil {
+		return
+	}
+	if _, ok := h["service"]; ok {
+		n.serveCalls(c, br, h)
 		return
 	}
 	n.mu.Lock()

@@ -1,4 +1,4 @@
-// Package mastertest is a ROS 1 master for tests: what rosmaster does with topics, in the process of the test.
+// Package mastertest is a ROS 1 master for tests: what rosmaster does with topics and services, in the process of the test.
 package mastertest
 
 import (
@@ -26,6 +26,7 @@ type Master struct {
 	mu         sync.Mutex
 	pubs, subs map[string]map[string]string // URIs by topic and node
 	types      map[string]string
+	services   map[string]map[string]string
 }
 
 // Start starts a master on loopback. It ends with the test.
@@ -42,6 +43,7 @@ func (m *Master) Start() {
 	m.t.Helper()
 	m.mu.Lock()
 	m.pubs, m.subs, m.types = map[string]map[string]string{}, map[string]map[string]string{}, map[string]string{}
+	m.services = map[string]map[string]string{}
 	m.http = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	m.mu.Unlock()
 	var err error
@@ -70,6 +72,16 @@ func (m *Master) Stop() {
 
 // URI is what ROS_MASTER_URI is set to.
 func (m *Master) URI() string { return "http://" + m.address + "/" }
+
+// Service is where a service is offered, "rosrpc://host:port"; "" if nowhere.
+func (m *Master) Service(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.services[name] {
+		return u
+	}
+	return ""
+}
 
 func entries(of map[string]map[string]string) []apimaster.SystemStateEntry {
 	out := []apimaster.SystemStateEntry{}
@@ -102,7 +114,7 @@ func (m *Master) handle(r *xmlrpc.RequestRaw) any {
 		return apimaster.ResponseGetURI{Code: 1, MasterURI: "http://" + m.address}
 	case "getSystemState":
 		return apimaster.ResponseGetSystemState{Code: 1, State: apimaster.SystemState{PublishedTopics: entries(m.pubs),
-			SubscribedTopics: entries(m.subs), ProvidedServices: []apimaster.SystemStateEntry{}}}
+			SubscribedTopics: entries(m.subs), ProvidedServices: entries(m.services)}}
 	case "getTopicTypes":
 		types := []apimaster.TopicType{}
 		for n, t := range m.types {
@@ -130,6 +142,29 @@ func (m *Master) handle(r *xmlrpc.RequestRaw) any {
 			return apimaster.ResponseRegister{Code: 1, URIs: uris(m.subs[q.Topic])}
 		}
 		return apimaster.ResponseRegister{Code: 1, URIs: uris(m.pubs[q.Topic])}
+	case "registerService":
+		var q apimaster.RequestRegisterService
+		if r.Decode(&q) != nil {
+			return xmlrpc.ErrorRes{}
+		}
+		m.services[q.Service] = map[string]string{q.CallerID: q.ServiceURL}
+		return apimaster.ResponseRegisterService{Code: 1}
+	case "unregisterService":
+		var q apimaster.RequestUnregisterService
+		if r.Decode(&q) != nil {
+			return xmlrpc.ErrorRes{}
+		}
+		delete(m.services, q.Service)
+		return apimaster.ResponseServiceUnregister{Code: 1, NumUnregistered: 1}
+	case "lookupService":
+		var q apimaster.RequestLookup
+		if r.Decode(&q) != nil {
+			return xmlrpc.ErrorRes{}
+		}
+		for _, u := range m.services[q.Name] {
+			return apimaster.ResponseLookup{Code: 1, URL: u}
+		}
+		return apimaster.ResponseLookup{Code: 0, StatusMessage: "no provider"}
 	case "unregisterPublisher", "unregisterSubscriber":
 		var q apimaster.RequestUnregister
 		if r.Decode(&q) != nil {
