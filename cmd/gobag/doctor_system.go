@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -124,57 +123,26 @@ func (d *diagnosis) clock(root string) {
 	}
 }
 
-// What the measurement of the disk writes: the size of a burst of camera images, as often as it takes to see it settle.
+// What a disk is judged by.
 const (
-	diskBlock  = 4 << 20
-	diskTotal  = 128 << 20
-	diskLimit  = 10 * time.Second
-	diskStall  = 500 * time.Millisecond // the queue holds a second of 100 MB/s
-	diskSpeed  = 50e6                   // bytes per second below which cameras will not fit
-	diskSyncAt = 16 << 20
+	diskTotal = 128 << 20
+	diskLimit = 10 * time.Second
+	diskStall = 500 * time.Millisecond // the queue holds a second of 100 MB/s
+	diskSlow  = 50e6                   // bytes per second below which cameras will not fit
 )
 
 // disk measures the target directory: what it takes steadily, synced, and the longest wait.
 func (d *diagnosis) disk(ctx context.Context, dir string) {
-	file, err := os.CreateTemp(dir, ".gobag-doctor-*")
+	m, err := measureDisk(ctx, dir, diskTotal, diskLimit)
 	if err != nil {
 		d.add(prevents, "directory "+dir, "", "nothing can be written: %v", err)
 		return
 	}
-	defer func() {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-	}()
-	block := make([]byte, diskBlock)
-	for i := range block {
-		block[i] = byte(i*7 + i>>11)
-	}
-	var written int64
-	worst := time.Duration(0)
-	began := time.Now()
-	for written < diskTotal && time.Since(began) < diskLimit && ctx.Err() == nil {
-		call := time.Now()
-		n, werr := file.Write(block)
-		if werr == nil && written%diskSyncAt == 0 {
-			werr = file.Sync()
-		}
-		written += int64(n)
-		worst = max(worst, time.Since(call))
-		if werr != nil {
-			err = werr
-			break
-		}
-	}
-	if err = errors.Join(err, file.Sync()); err != nil {
-		d.add(prevents, "directory "+dir, "", "writing failed after %s: %v", fileSize(written), err)
-		return
-	}
-	speed := float64(written) / time.Since(began).Seconds()
-	text := fmt.Sprintf("%.0f MB/s, the longest wait was %s", speed/1e6, worst.Round(time.Millisecond))
+	text := fmt.Sprintf("%.0f MB/s, the longest wait was %s", m.speed/1e6, m.worst.Round(time.Millisecond))
 	switch {
-	case speed < diskSpeed:
+	case m.speed < diskSlow:
 		d.add(hurts, "disk of "+dir, "record fewer topics, compress (--compression-mode file), or use another disk: gobag record --dry-run says what fits", "%s", text)
-	case worst > diskStall:
+	case m.worst > diskStall:
 		d.add(hurts, "disk of "+dir, "a larger cache bridges it: gobag record --max-cache-size", "%s", text)
 	default:
 		d.add(fine, "disk of "+dir, "", "%s", text)

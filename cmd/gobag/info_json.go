@@ -10,7 +10,7 @@ import (
 	"github.com/gobag/gobag/ros"
 )
 
-// The JSON of `info --json`. Every number is an integer: nanoseconds, bytes, counts. Keys are only ever added.
+// The JSON of `info --json`. Numbers are integers: nanoseconds, bytes, counts; only rates in Hz are not. Keys are only ever added.
 type (
 	jsonInfo struct {
 		StorageID      string            `json:"storage_identifier"`
@@ -27,6 +27,8 @@ type (
 		Topics         []jsonTopic       `json:"topics"`
 		Files          []jsonFile        `json:"files"`
 		ClockSteps     []jsonStep        `json:"clock_steps"`
+		SimJumps       []jsonStep        `json:"sim_jumps"`
+		Overloads      []bag.Overload    `json:"overloads"`
 		CustomData     map[string]string `json:"custom_data"`
 		Warnings       []string          `json:"warnings"`
 	}
@@ -38,6 +40,7 @@ type (
 		TypeHash string    `json:"type_hash"`
 		QoS      []jsonQoS `json:"qos"`
 		Lost     *jsonLost `json:"lost"`            // null: the bag does not say
+		Flow     *jsonFlow `json:"flow"`            // null: the bag does not say, or has too few messages to tell
 		Bytes    *int64    `json:"bytes,omitempty"` // with --verbose
 		Largest  *int64    `json:"largest_message,omitempty"`
 		Writers  int       `json:"writers"`
@@ -47,6 +50,15 @@ type (
 		Queue          uint64 `json:"queue"`
 		Storage        uint64 `json:"storage"`
 		UnknownWriters int    `json:"unknown_writers"`
+		Received       uint64 `json:"received"`
+		Skipped        uint64 `json:"skipped"` // was not to be recorded
+		Deleted        uint64 `json:"deleted"` // with the oldest files
+	}
+	jsonFlow struct { // how evenly messages were received
+		Rate   float64 `json:"rate_hz"`
+		Jitter int64   `json:"jitter_ns"`
+		Gap    int64   `json:"gap_ns"`
+		GapAt  int64   `json:"gap_at_ns"`
 	}
 	jsonQoS struct {
 		History     string `json:"history"`
@@ -80,7 +92,7 @@ func infoJSON(r *bag.Reader, sizes map[plugin.TopicID]topicSize, o infoOptions) 
 	info := r.Info()
 	j := jsonInfo{StorageID: info.StorageID, Version: r.Metadata().Version, Messages: info.Messages, Duration: int64(info.Duration), Size: info.Size, Distro: info.ROSDistro,
 		Compression: info.Compression, CutOff: info.CutOff, StillRecording: info.StillRecording, Topics: []jsonTopic{}, Files: []jsonFile{},
-		ClockSteps: []jsonStep{}, CustomData: info.CustomData, Warnings: info.Warnings}
+		ClockSteps: jsonSteps(info.ClockSteps), SimJumps: jsonSteps(info.SimJumps), Overloads: info.Overloads, CustomData: info.CustomData, Warnings: info.Warnings}
 	j.Start, j.End = ends(info.Messages, info.Start, info.End)
 	if j.CustomData == nil {
 		j.CustomData = map[string]string{}
@@ -103,8 +115,8 @@ func infoJSON(r *bag.Reader, sizes map[plugin.TopicID]topicSize, o infoOptions) 
 		jf.Start, jf.End = ends(f.Messages, f.Start, f.End)
 		j.Files = append(j.Files, jf)
 	}
-	for _, s := range info.ClockSteps {
-		j.ClockSteps = append(j.ClockSteps, jsonStep{int64(s.Monotonic), s.Before, s.After})
+	if j.Overloads == nil {
+		j.Overloads = []bag.Overload{}
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -123,13 +135,24 @@ func topicJSON(t bag.TopicInfo, sizes map[plugin.TopicID]topicSize) jsonTopic {
 			Avoid: q.AvoidROSNamespaceConventions})
 	}
 	if l := t.Ledger; l != nil {
-		jt.Lost = &jsonLost{l.Lost.Wire, l.Lost.Queue, l.Lost.Storage, l.UnknownWriters}
+		jt.Lost = &jsonLost{l.Lost.Wire, l.Lost.Queue, l.Lost.Storage, l.UnknownWriters, l.Received, l.Skipped, l.Deleted}
+		if l.Gap > 0 {
+			jt.Flow = &jsonFlow{l.Rate, l.Jitter, l.Gap, l.GapAt}
+		}
 	}
 	if sizes != nil {
 		s := sizes[t.ID]
 		jt.Bytes, jt.Largest = &s.Bytes, &s.Largest
 	}
 	return jt
+}
+
+func jsonSteps(steps []bag.ClockStep) []jsonStep {
+	out := []jsonStep{}
+	for _, s := range steps {
+		out = append(out, jsonStep{int64(s.Monotonic), s.Before, s.After})
+	}
+	return out
 }
 
 // ends are start and end, or nulls where there is no message.

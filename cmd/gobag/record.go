@@ -55,6 +55,7 @@ type recordFlags struct {
 	serialization    string // must be "" or "cdr"
 	noKeyboard       bool
 	untilStdinCloses bool
+	dryRun           bool
 	minFreeSet       bool // --min-free-space was given
 }
 
@@ -172,6 +173,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 something named never appeared or no me
 	fs.Float64Var(&f.statsRate, "stats_max_publishing_rate", 1, "`HZ` at most of events/rosbag2_messages_lost, 0 = never")
 	f.watchdog = secondsValue(30 * time.Second)
 	fs.Var(&f.watchdog, "watchdog", "messages come but nothing reaches the disk for so long: an error, and exit code 1 at the end; 0 = never")
+	switchFlag(fs, &f.dryRun, "dry-run", "", "listen for 5 s, measure the disk, say what would be recorded and whether it fits (exit code 1 if not), and leave nothing")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn, error or fatal")
 	switchFlag(fs, &f.untilStdinCloses, "until-stdin-closes", "", "stop when standard input ends")
 	fs.StringVar(&f.excludeRegex, "exclude", "", "old name of --exclude-regex")

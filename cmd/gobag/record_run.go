@@ -73,6 +73,9 @@ func runRecord(a *app, f *recordFlags) error {
 			a.logger.Info("no publisher announces a type hash: writing a bag that Humble can open (--compat jazzy overrides)")
 		}
 	}
+	if f.dryRun {
+		return runDry(a, o, stop, node.Graph())
+	}
 	name := ""
 	if f.node.name != "" {
 		name = "/" + strings.TrimPrefix(f.node.name, "/")
@@ -158,6 +161,9 @@ func reportUnreachable(a *app, node *ros2.Node) {
 
 // reportDrops says what the machine itself lost before it reached us: the cause of losses on the wire that can be mended.
 func reportDrops(a *app, s rtps.Stats) {
+	if s.Refused > 0 {
+		a.logger.Warn(fmt.Sprintf("%s of announcements and samples were turned away, since a limit on what one or all participants may use was reached; gobag doctor names the participants.", plural(s.Refused, "case")))
+	}
 	if s.KernelDrops == 0 {
 		return
 	}
