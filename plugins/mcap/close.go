@@ -60,6 +60,9 @@ func (w *writer) finish(m plugin.Metadata) error {
 	if err := w.emit(b); err != nil {
 		return err
 	}
+	if err := w.writeProfile(); err != nil {
+		return err
+	}
 	b, at = begin(b[:0], opDataEnd)
 	b = end(le.AppendUint32(b, w.crc), at)
 	if err := w.emit(b); err != nil {

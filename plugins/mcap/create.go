@@ -40,14 +40,13 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	if w.comp, err = newCompressor(set); err != nil {
 		return nil, err
 	}
-	b, at := begin([]byte(magic), opHeader)
-	b = end(appendString(appendString(b, "ros2"), library), at)
+	b := header(ros2Profile)
 	if o.Metadata != (plugin.Metadata{}) {
 		from := len(b)
 		b = appendMetadata(b, metadataName, metadataKey, o.Metadata.Text)
 		w.metadata = append(w.metadata, place{int64(from), int64(len(b) - from)})
 	}
-	b, at = beginOwn(b, opTopics)
+	b, at := beginOwn(b, opTopics)
 	b = endOwn(appendTopics(appendText(b, o.ROSDistro), nil), at)
 	if err := publish(path, b); err != nil {
 		return nil, err
@@ -58,7 +57,10 @@ func create(ctx context.Context, path string, o plugin.WriteOptions) (*writer, e
 	if _, err := w.f.Seek(int64(len(b)), 0); err != nil {
 		return nil, errors.Join(err, w.f.Close())
 	}
-	w.off, w.crc = int64(len(b)), crc32.ChecksumIEEE(b)
+	w.off = int64(len(b))
+	if !set.noDataCRC { // 0 says that there is none
+		w.crc = crc32.ChecksumIEEE(b)
+	}
 	w.synced = w.off
 	w.updateSize()
 	return w, nil

@@ -179,6 +179,9 @@ func (r *reader) foreignTopics() {
 		if h := c.metadata["topic_type_hash"]; h != "" {
 			t.TypeHash = h
 		}
+		if c.encoding == ros1Encoding {
+			ros1Topic(&t.Topic, c.metadata)
+		}
 		if s.text != "" {
 			t.Definition = plugin.Definition{Encoding: s.encoding, Text: s.text}
 		} else if t.Definition.Text == "" && s.encoding != "" {

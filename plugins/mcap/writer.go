@@ -70,15 +70,14 @@ type schemaKey struct{ name, encoding, text string }
 
 // channel is an MCAP channel: what its record says, how many messages it has, and their index in the open chunk.
 type channel struct {
-	id      uint16
-	schema  uint16
-	topic   *topicState
-	qos     string
-	hash    string
-	count   uint64
-	entries []byte // stamp and offset of its messages in the open chunk
-	n       uint64
-	bytes   uint64
+	id       uint16
+	schema   uint16
+	topic    *topicState
+	metadata []string // pairs of keys and values, the same in both records of the channel
+	count    uint64
+	entries  []byte // stamp and offset of its messages in the open chunk
+	n        uint64
+	bytes    uint64
 }
 
 // AddTopic adds or updates a topic. Its schema and channel are written with its first message, or at closing; what
@@ -263,7 +262,7 @@ func (w *writer) channelOf(t *topicState) (*channel, error) {
 		w.schemas[key] = schema
 		w.chunk.buf = w.appendSchema(w.chunk.buf, schema)
 	}
-	c := &channel{id: uint16(len(w.channels) + 1), schema: schema, topic: t, qos: t.OfferedQoS, hash: t.TypeHash}
+	c := &channel{id: uint16(len(w.channels) + 1), schema: schema, topic: t, metadata: channelMetadata(&t.Topic)}
 	w.channels = append(w.channels, c)
 	t.channels = append(t.channels, c.id)
 	w.markDirty(t)
@@ -282,7 +281,16 @@ func appendChannel(b []byte, c *channel) []byte {
 	b, at := begin(b, opChannel)
 	b = le.AppendUint16(le.AppendUint16(b, c.id), c.schema)
 	b = appendString(appendString(b, c.topic.Name), c.topic.SerializationFormat)
-	return end(appendMap(b, "offered_qos_profiles", c.qos, "topic_type_hash", c.hash), at)
+	return end(appendMap(b, c.metadata...), at)
+}
+
+// channelMetadata is rosbag2's, and for ROS 1 what the MCAP registry says besides.
+func channelMetadata(t *plugin.Topic) []string {
+	pairs := []string{"offered_qos_profiles", t.OfferedQoS, "topic_type_hash", t.TypeHash}
+	if t.SerializationFormat == ros1Encoding {
+		pairs = append(pairs, ros1Metadata(t)...)
+	}
+	return pairs
 }
 
 // Sync writes out the open chunk and waits for the disk as often as the preset says.
