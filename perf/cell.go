@@ -217,6 +217,16 @@ func (c *Cell) MBPerSecond() float64 {
 	return sent / 1e6 / c.Publisher.Seconds
 }
 
+// span is how long the cell's publishers take when nothing holds them up, seconds.
+func (c *Cell) span() (s float64) {
+	for _, g := range c.Groups {
+		if n := float64(g.Instances) * g.Frequency; n > 0 {
+			s = max(s, float64(g.Expected)/n)
+		}
+	}
+	return s
+}
+
 // Failed is why a cell does not count; "" if it does.
 func (c *Cell) Failed() string {
 	switch {

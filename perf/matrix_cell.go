@@ -90,7 +90,12 @@ func (r *cellRun) processes(ctx context.Context, bagDir string) error {
 	r.c.Series = s.points(r.c.Publisher.Start)
 	r.perGroup()
 	if d := r.o.Device.Disk; d != nil {
-		r.c.Ceiling = newCeiling(r.emulation.rate, r.load.Span().Seconds(), r.emulation.kernelBytes(), r.emulation.held, r.emulation.cache(r.c.Cache), r.load.Bytes())
+		// Publishers that were held up gave the disk more time and offered less.
+		offered := 0.0
+		for _, g := range r.c.Groups {
+			offered += float64(g.Sent) * float64(g.Size)
+		}
+		r.c.Ceiling = newCeiling(r.emulation.rate, r.c.Publisher.Seconds, r.emulation.kernelBytes(), r.emulation.held, r.emulation.cache(r.c.Cache), offered)
 	}
 	return nil
 }

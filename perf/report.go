@@ -154,6 +154,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 		for _, line := range c.remarks() {
 			fmt.Fprintf(&b, "\nCell %d (%s): %s\n", i+1, c.Name(), line)
 		}
+		if c.Ceiling != nil && c.Error == "" {
+			fmt.Fprintf(&b, "\nCell %d (%s): %s; recorded %.2f %% of the data.\n", i+1, c.Name(), c.Ceiling, c.BytePercent())
+		}
 		if len(c.Groups) > 1 && c.Error == "" {
 			fmt.Fprintf(&b, "\nCell %d (%s), by group:\n", i+1, c.Name())
 			for _, g := range c.Groups {
@@ -182,8 +185,8 @@ func (c *Cell) remarks() (lines []string) {
 	} else if c.Unknown > 0 {
 		lines = append(lines, fmt.Sprintf("%d of the messages sent came neither in nor are known to be lost: best effort, before a writer's first or after its last message received.", c.Unknown))
 	}
-	if c.Ceiling != nil {
-		lines = append(lines, fmt.Sprintf("%s; recorded %.2f %% of the data.", c.Ceiling, c.BytePercent()))
+	if span, took := c.span(), c.Publisher.Seconds; c.Error == "" && took > 1.1*span+2 {
+		lines = append(lines, fmt.Sprintf("the publishers were held up: what was due within %.1f s took %.1f s.", span, took))
 	}
 	if c.Publisher.Dropped > 0 {
 		lines = append(lines, fmt.Sprintf("the publisher gave up %d messages before they were acknowledged.", c.Publisher.Dropped))

@@ -199,8 +199,13 @@ func (p *page) table() {
 		p.f("<td>%d of %d</td></tr>\n", len(row.Cells), row.All)
 	}
 	p.f("</tbody></table></div>\n")
+	told := map[string]bool{}
 	for i := range p.r.Cells {
 		c := &p.r.Cells[i]
+		if c.Ceiling != nil && !told[c.Ceiling.String()] {
+			told[c.Ceiling.String()] = true
+			p.f("<p class=\"quiet\">%s: %s.</p>\n", c.Load, c.Ceiling.String())
+		}
 		for _, line := range c.remarks() {
 			p.f("<p class=\"quiet\">%s, run %d: %s</p>\n", c.Name(), c.Repeat, line)
 		}

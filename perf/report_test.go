@@ -67,6 +67,9 @@ func TestReport(t *testing.T) {
 	wantAll(t, text(t, r.WriteTable), "2 × Fast, 4.0 GiB, Linux, arm64, load 0.50, go1", "99.90 %", "999 of 1000", "failed", "no luck", "1 of the messages sent came neither in",
 		"60.00 %", "ceiling 60.0 %: (20.0 MB/s × 10 s + 300 MB of dirty pages + 100 MB of cache) of 1000 MB; recorded 50.50 % of the data.", "tf, 1 × 10 Hz × 100 B: 100.00 % of 100")
 	wantAll(t, text(t, r.WriteMarkdown), "| 1 × 100 Hz × 1 kB | sqlite3 |", "99.95 (99.90–100.00)", "| 3.00 (2.00–4.00) |", "2 of 2", "best effort, sqlite3", "- 1 × 100 Hz × 1 kB, leveldb, run 1: no luck", "| tf | 1 × 10 Hz × 100 B | 100 | 100.00 |")
+	r.Cells[1].Publisher.Seconds = 30
+	wantAll(t, text(t, r.WriteTable), "the publishers were held up: what was due within 10.0 s took 30.0 s")
+	r.Cells[1].Publisher.Seconds = 10
 	csv := text(t, r.WriteCSV)
 	lines := strings.Split(strings.TrimSpace(csv), "\n")
 	if want := "sqlite3 1 100 1000 1000 0 0 - - 0 0 1000 999 10.0 20.0 12.5 50.0"; len(lines) != 6 || lines[1] != want {
