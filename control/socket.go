@@ -45,6 +45,7 @@ const (
 	maxLine     = 64 << 10
 	maxClients  = 16
 	idleClient  = 5 * time.Minute
+	slotWait    = 200 * time.Millisecond
 	dialTimeout = 2 * time.Second
 	suffix      = ".sock"
 )
@@ -121,7 +122,7 @@ func (s *Socket) accept() {
 		}
 		select {
 		case s.slots <- struct{}{}:
-		default:
+		case <-time.After(slotWait): // clients that have just gone may hold theirs for a moment
 			_ = c.Close() // too many at once
 			continue
 		}

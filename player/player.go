@@ -29,7 +29,6 @@ type Player struct {
 	state    atomic.Int32
 	started  atomic.Bool
 	steps    steps
-	stepped  atomic.Uint64 // messages sent since a step was asked for
 	over     chan struct{} // closed when Run is about to return
 	cancel   atomic.Pointer[context.CancelFunc]
 	seek     seek
@@ -333,7 +332,6 @@ func (p *Player) waitUntil(ctx context.Context, stamp int64, waited bool) (at, n
 		if paused {
 			if p.steps.take() {
 				p.clock.jump(stamp)
-				p.stepped.Add(1)
 				return time.Time{}, time.Now(), true
 			}
 			select {

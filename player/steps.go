@@ -9,6 +9,7 @@ import (
 type steps struct {
 	mu     sync.Mutex
 	want   uint64
+	taken  uint64
 	wake   chan struct{} // holds a token when want has grown
 	parted chan struct{} // closed and made anew when want has shrunk
 }
@@ -36,6 +37,7 @@ func (s *steps) take() bool {
 		return false
 	}
 	s.want--
+	s.taken++
 	s.changed()
 	return true
 }
@@ -53,10 +55,11 @@ func (s *steps) changed() {
 	s.parted = make(chan struct{})
 }
 
-func (s *steps) left() (uint64, <-chan struct{}) {
+// left says how many are still wanted, and how many were taken ever.
+func (s *steps) left() (want, taken uint64, parted <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.want, s.parted
+	return s.want, s.taken, s.parted
 }
 
 // Burst publishes the next n messages at once, whatever their times, all that are left for 0, and stays paused. It returns
@@ -69,10 +72,10 @@ func (p *Player) Burst(ctx context.Context, n uint64) uint64 {
 	if n == 0 {
 		n = 1<<64 - 1
 	}
-	before := p.stepped.Load()
+	_, before, _ := p.steps.left()
 	p.steps.add(n)
 	for {
-		left, changed := p.steps.left()
+		left, _, changed := p.steps.left()
 		if left == 0 {
 			break
 		}
@@ -84,5 +87,6 @@ func (p *Player) Burst(ctx context.Context, n uint64) uint64 {
 		}
 		break
 	}
-	return min(p.stepped.Load()-before, n)
+	_, after, _ := p.steps.left()
+	return min(after-before, n)
 }
