@@ -99,7 +99,7 @@ func publishLoad(a *app, ctx context.Context, l perf.Load, nf *nodeFlags) error 
 // flags and prints one perf.LoadResult as JSON.
 func newPerfNoTransport(a *app) *cobra.Command {
 	var l loadValue
-	cmd := newRecordVerb(a, func(f *recordFlags) error { return recordInMemory(a, f, perf.Load(l)) })
+	cmd := newRecordVerb(func(f *recordFlags) error { return recordInMemory(a, f, perf.Load(l)) })
 	cmd.Use, cmd.Short, cmd.Long, cmd.Example = "no-transport", "Record a load without DDS (what perf record starts)", "", ""
 	cmd.Hidden = true
 	cmd.Flags().Var(&l, "load", "")

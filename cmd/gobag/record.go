@@ -60,11 +60,11 @@ type recordFlags struct {
 }
 
 func newRecord(a *app) *cobra.Command {
-	return newRecordVerb(a, func(f *recordFlags) error { return runRecord(a, f) })
+	return newRecordVerb(func(f *recordFlags) error { return runRecord(a, f) })
 }
 
 // newRecordVerb is a verb with the flags of record.
-func newRecordVerb(a *app, run func(*recordFlags) error) *cobra.Command {
+func newRecordVerb(run func(*recordFlags) error) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record [TOPIC…]",
