@@ -9,7 +9,7 @@ LINTER    := v2.15.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 export GOFLAGS := -buildvcs=false
 
-.PHONY: all build test examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar accept-perf docs/benchmarks.md fuzz soak release clean
+.PHONY: all build test ci examples quick vet lint deps peers cross accept-main accept-ros2 accept-storage accept-transport accept-verbs accept-ros1 accept-columnar accept-perf docs/benchmarks.md fuzz soak release clean
 
 all: build
 
@@ -87,6 +87,10 @@ fuzz:
 	@set -e; for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -run '^$$' -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ) $$p; done; done
+
+# Everything of test, and two minutes of the soak.
+ci: test
+	$(MAKE) --no-print-directory soak SOAK=2m
 
 soak: deps peers build
 	$(MAKE) --no-print-directory -C interop spark

@@ -24,8 +24,12 @@ import (
 
 // checkMutated feeds damaged datagrams of real captures to the parser, and to a live participant that must still record
 // afterwards.
-func checkMutated(b *bench) error {
-	count := pick(b, 1_000_000, 50_000)
+func checkMutated(b *bench) error { return mutated(b, pick(b, 1_000_000, 50_000)) }
+
+// checkMutatedLong is checkMutated at length.
+func checkMutatedLong(b *bench) error { return mutated(b, pick(b, 10_000_000, 100_000)) }
+
+func mutated(b *bench, count int) error {
 	n, err := lab.NewNet()
 	if err != nil {
 		return err
@@ -44,7 +48,7 @@ func checkMutated(b *bench) error {
 			return err
 		}
 		defer child.Kill()
-		done, waited := child.Await("done", 1, 10*time.Minute)
+		done, waited := child.Await("done", 1, 10*time.Minute+time.Duration(count/5_000)*time.Second)
 		if waited == nil && what == "participant" {
 			waited = stillReceives(b, n, child)
 		}

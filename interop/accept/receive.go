@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,6 +144,9 @@ func startReceiver(b *bench, n *lab.Net, t loadTrial) (*lab.Proc, error) {
 
 // countReception fills in what a receiver that has ended got.
 func countReception(b *bench, t loadTrial, p *lab.Proc, r *reception) error {
+	if t.receiver == byRecorder && slices.Contains(t.flags, toNull) {
+		return countPrinted(r)
+	}
 	if t.receiver == byRecorder {
 		info, err := b.gobag.Info(t.dir)
 		if err != nil {
@@ -162,5 +167,25 @@ func countReception(b *bench, t loadTrial, p *lab.Proc, r *reception) error {
 	if done := p.Events("done"); t.receiver == byProbe && len(done) > 0 {
 		r.more = fmt.Sprintf(", the kernel dropped %d datagrams", done[0].Int("kernel_drops"))
 	}
+	return nil
+}
+
+// A row of the table at the end of gobag record: name, recorded, share, and losses on the wire, at the queue, by the storage.
+var ledgerRow = regexp.MustCompile(`(?m)^(\S+) +(\d+) +\S+ %? *(\d+)(?: \+ \?)? +(\d+) +(\d+) *$`)
+
+// countPrinted fills in what a recorder that kept nothing says it got.
+func countPrinted(r *reception) error {
+	rows := ledgerRow.FindAllStringSubmatch(r.text, -1)
+	if len(rows) == 0 {
+		return fmt.Errorf("no table in what the recorder printed: %s", r.text)
+	}
+	var n [5]int64
+	for i, text := range rows[len(rows)-1][1:] { // of several topics the last row sums up
+		if i > 0 {
+			n[i-1], _ = strconv.ParseInt(text, 10, 64)
+		}
+	}
+	r.got, r.lost = n[0], n[1]+n[2]+n[3]
+	r.more = fmt.Sprintf(", lost by wire %d, queue %d, storage %d", n[1], n[2], n[3])
 	return nil
 }

@@ -16,8 +16,12 @@ var transport = suite{lab.Cyclone, []check{
 	{"loads", "100 MB/s and 10 kHz, reliable, to nowhere and to each format: everything arrives, at what CPU", checkTransportLoads},
 	{"unthrottled", "as fast as a writer goes: MB/s beside the peers' subscribers", checkUnthrottled},
 	{"harder", "loads at which rosbag2 loses: share and losses", checkHarder},
+	{"cost", "CPU of recording beside a Cyclone C reader and a C or C++ engine that writes the same bytes", checkRecordingCost},
+	{"slowdisk", "for a minute twice what the disk takes: small topics whole, all loss in the images", checkSlowDisk},
+	{"held", "back-pressure while the disk stands still: a publisher that waits beside one that does not", checkBackpressure},
 	{"flood", "50,000 hostile datagrams/s beside a recording of 10 MB/s", checkFlood},
 	{"crowd", "200 participants with 2,000 endpoints", checkCrowd},
+	{"mutated", "mutated datagrams of both vendors, ten million", checkMutatedLong},
 	{"unprivileged", "100 MB/s without root, with a stock kernel's receive buffers", checkUnprivileged},
 	{"soak", "minutes of traffic with publishers that come, go and are killed", checkSoak},
 }}
@@ -40,6 +44,9 @@ var transportLoads = []transportLoad{
 // and load (its own measurements; the fourth load was not measured so).
 var rosbag2CPU = map[string][3]float64{"mcap": {0.90, 0.85, 1.76}, "sqlite3": {1.60, 1.62, 2.69}}
 
+// toNull is the storage that keeps nothing.
+const toNull = "null"
+
 // recordedTo are the formats that the loads are recorded to.
 var recordedTo = []string{"mcap", "leveldb", "sqlite3"}
 
@@ -56,7 +63,7 @@ func checkTransportLoads(b *bench) error {
 	seconds := pick(b, 5.0, 2.0)
 	for _, peer := range []lab.Vendor{lab.Cyclone, lab.Fast} {
 		for k, load := range transportLoads {
-			trials := []loadTrial{{receiver: vendor(lab.Cyclone)}, {receiver: byProbe}}
+			trials := []loadTrial{{receiver: vendor(lab.Cyclone)}, {receiver: byRecorder, flags: []string{"-s", toNull}}}
 			for _, f := range recordedTo {
 				trials = append(trials, loadTrial{receiver: byRecorder, flags: []string{"-s", f}})
 			}
@@ -78,7 +85,7 @@ func checkTransportLoads(b *bench) error {
 			for i, t := range trials[1:] {
 				judgeLoad(b, fmt.Sprintf("%s from %s, %s", load.name, vendor(peer), t.name()), results[i+1])
 				cpu := medianOf(results[i+1], reception.seconds)
-				if t.receiver == byProbe {
+				if t.flags[1] == toNull {
 					b.figure(cpu <= load.cpu*theirs, fmt.Sprintf("%s from %s, %s, CPU", load.name, vendor(peer), t.name()),
 						fmt.Sprintf("≤ %g × that of the Cyclone C subscriber", load.cpu), "%.2f s beside %.2f s: %.2f ×", cpu, theirs, cpu/theirs)
 					continue

@@ -31,6 +31,8 @@ type DiskOptions struct {
 	// WriteCache gives the device a volatile cache of its own: what was not flushed is not in the image, as with a disk
 	// that acknowledges early. Otherwise the image has every write that left the kernel.
 	WriteCache bool
+
+	Rate int64 // bytes per second that the device takes at most; 0 = as many as it can
 }
 
 // NewDisk makes a disk below the system's folder for temporary files. Close it.
@@ -61,7 +63,7 @@ func NewDisk(o DiskOptions) (d *Disk, err error) {
 	if err := makeImage(d.image, o.Size); err != nil {
 		return nil, err
 	}
-	if err := d.serve(o.WriteCache); err != nil {
+	if err := d.serve(o); err != nil {
 		return nil, err
 	}
 	if d.loop, err = attachLoop(filepath.Join(d.fuseDir(), "nbd")); err != nil {
@@ -87,14 +89,17 @@ func makeImage(path string, size int64) error {
 }
 
 // serve starts the two processes that turn the image into a file whose flushes they see.
-func (d *Disk) serve(cache bool) error {
+func (d *Disk) serve(o DiskOptions) error {
 	socket := filepath.Join(d.work, "nbd.sock")
 	args := []string{"-f", "-U", socket}
-	if cache {
-		args = append(args, "--filter=cache", "file", d.image, "cache=writeback")
-	} else {
-		args = append(args, "file", d.image)
+	file := []string{"file", d.image}
+	if o.WriteCache {
+		args, file = append(args, "--filter=cache"), append(file, "cache=writeback")
 	}
+	if o.Rate > 0 {
+		args, file = append(args, "--filter=rate"), append(file, fmt.Sprintf("rate=%d", 8*o.Rate))
+	}
+	args = append(args, file...)
 	var err error
 	if d.nbdkit, err = startQuiet("nbdkit", args...); err != nil {
 		return err
