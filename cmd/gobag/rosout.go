@@ -87,8 +87,8 @@ func appendLog(b []byte, seq uint32, r slog.Record, node, text string) []byte {
 	b = append(b, rosLevel(r.Level))
 	str(node)
 	str(text)
-	str("")                                       // file
-	str("")                                       // function
+	str("")                                    // file
+	str("")                                    // function
 	b = enc.LittleEndian.AppendUint32(b, 0)    // line
 	return enc.LittleEndian.AppendUint32(b, 0) // topics
 }
