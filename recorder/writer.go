@@ -30,6 +30,8 @@ type writer struct {
 	msgs    []plugin.Message // scratch
 	topics  []*topic         // of msgs, scratch
 
+	took time.Time // when the last messages were taken
+
 	total      uint64 // messages recorded
 	failed     error  // the bag takes nothing more
 	nextLedger time.Time
@@ -56,6 +58,7 @@ func (w *writer) run() error {
 		w.resumeHeld() // also where the last message was written before the refusal was noted
 		var err error
 		entries, err = w.r.queue.Take(ctx, entries[:0])
+		gather := w.gathers(entries, time.Now())
 		for rest := entries; len(rest) > 0; {
 			chunk := rest[:chunkLen(rest)]
 			rest = rest[len(chunk):]
@@ -71,9 +74,35 @@ func (w *writer) run() error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if gather {
+			sleep(ctx, gatherFor)
+		}
 	}
 	cancel()
 	return w.close()
+}
+
+// Small messages that come by the thousand would wake the writer for each: what it takes is little and followed soon by
+// more, so it lets some come together.
+const (
+	gatherFor   = 2 * time.Millisecond
+	gatherSoon  = 4 * gatherFor // since the last messages were taken
+	gatherCount = 256           // messages that are worth a call by themselves,
+	gatherBytes = 256 << 10     // and bytes
+)
+
+// gathers says whether to wait a moment behind these messages, which were just taken.
+func (w *writer) gathers(entries []bag.Entry, now time.Time) bool {
+	soon := now.Sub(w.took) < gatherSoon
+	w.took = now
+	if !soon || len(entries) >= gatherCount {
+		return false
+	}
+	bytes := 0
+	for i := range entries {
+		bytes += len(entries[i].Data)
+	}
+	return bytes < gatherBytes
 }
 
 // chunkLen returns how many of the entries make a chunk, at least one.
