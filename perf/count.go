@@ -1,7 +1,6 @@
 package perf
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -32,6 +31,10 @@ func (c *Cell) count(ctx context.Context, dir string, l Load) error {
 	for i, g := range l.Groups {
 		groups[g.Name] = i
 	}
+	numbers := map[string]int{}
+	for i, t := range l.Topics() {
+		numbers[t.Name] = i
+	}
 	k := newCounter(l, len(info.Topics), c.Publisher.Start)
 	for _, t := range info.Topics {
 		word, ours := strings.CutPrefix(t.Name, LoadTopicRoot)
@@ -45,7 +48,7 @@ func (c *Cell) count(ctx context.Context, dir string, l Load) error {
 		if t.Ledger == nil {
 			return fmt.Errorf("the bag has no ledger for %s", t.Name)
 		}
-		k.topics[t.ID] = &countedTopic{name: t.Name, typ: t.Type, group: i, last: -1}
+		k.topics[t.ID] = &countedTopic{name: t.Name, typ: t.Type, group: i, number: numbers[t.Name], last: -1}
 		c.Groups[i].Lost.add(Lost{Wire: t.Ledger.Lost.Wire, Queue: t.Ledger.Lost.Queue, Storage: t.Ledger.Lost.Storage})
 	}
 	if err := k.read(ctx, r); err != nil {
@@ -77,6 +80,7 @@ type counter struct {
 type countedTopic struct {
 	name, typ string
 	group     int
+	number    int   // in the load; of our own topics
 	last      int64 // number of the message before
 }
 
@@ -106,7 +110,7 @@ func (k *counter) read(ctx context.Context, r *bag.Reader) error {
 		if t == nil {
 			continue // not of the load
 		}
-		s, err := t.stamp(m.Data, k.data[t.group], k.start)
+		s, err := t.stamp(m.Data, k.data[t.group], k.load.Seed, k.start)
 		if err != nil {
 			return fmt.Errorf("the bag's message %d, of %s: %w", n, t.name, err)
 		}
@@ -137,8 +141,8 @@ type sentStamp struct {
 	due    int64 // wall clock, ns; 0 unknown
 }
 
-// stamp reads it, and compares the rest of our own messages with what was sent.
-func (t *countedTopic) stamp(payload, sent []byte, start int64) (s sentStamp, err error) {
+// stamp reads it, and compares the rest of our own messages with what was sent. group is the data of the topic's group.
+func (t *countedTopic) stamp(payload, group []byte, seed uint64, start int64) (s sentStamp, err error) {
 	switch t.typ {
 	case loadType:
 	case peerType:
@@ -154,10 +158,14 @@ func (t *countedTopic) stamp(payload, sent []byte, start int64) (s sentStamp, er
 	if err := d.Err(); err != nil {
 		return s, err
 	}
-	if len(data) != len(sent) || !bytes.Equal(data[loadStamp:], sent[loadStamp:]) {
-		return s, fmt.Errorf("its %d bytes are not the %d that were sent", len(data), len(sent))
+	if len(data) != len(group) {
+		return s, fmt.Errorf("it has %d bytes of data, not the %d that were sent", len(data), len(group))
 	}
-	return sentStamp{int64(binary.LittleEndian.Uint64(data[8:])), int64(binary.LittleEndian.Uint64(data[16:]))}, nil
+	number := binary.LittleEndian.Uint64(data[8:])
+	if topic := binary.LittleEndian.Uint64(data); topic != uint64(t.number) || !isMessage(data, group, messageKey(seed, t.number, number)) {
+		return s, fmt.Errorf("its %d bytes are not those that were sent", len(data))
+	}
+	return sentStamp{int64(number), int64(binary.LittleEndian.Uint64(data[16:]))}, nil
 }
 
 // addLatencies puts latencies over time into the series of the cell.

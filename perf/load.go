@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -168,8 +169,8 @@ func (l Load) Topics() []ros.Topic {
 	return ts
 }
 
-// groupData is the data of a group's messages before the stamp is put in: noise, but for the share that compresses,
-// which lies in every 1,024 bytes.
+// groupData is what the data of a group's messages are made of: noise, but for the share that compresses, which lies in
+// every 1,024 bytes.
 func (l Load) groupData(group int) []byte {
 	g := l.Groups[group]
 	data := noise(g.Size, l.Seed+uint64(group))
@@ -180,6 +181,42 @@ func (l Load) groupData(group int) []byte {
 		clear(part[len(part)-min(plain, len(part)):])
 	}
 	return data
+}
+
+// messageKey is different for every message of a load.
+func messageKey(seed uint64, topic int, number uint64) uint64 {
+	z := seed ^ uint64(topic)<<40 ^ number // splitmix64
+	z = (z + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// fillMessage makes the data of one message: the group's with every word changed by the message's key, so that no message
+// repeats a piece of another and compression across messages gains nothing. What was plain is a repeated word.
+func fillMessage(data, group []byte, key uint64) {
+	n := len(group) &^ 7
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(data[i:], binary.LittleEndian.Uint64(group[i:])^key)
+	}
+	for i := n; i < len(group); i++ {
+		data[i] = group[i] ^ byte(key>>(8*(i-n)))
+	}
+}
+
+// isMessage compares data, but for the stamp, with what fillMessage makes.
+func isMessage(data, group []byte, key uint64) bool {
+	if len(data) != len(group) {
+		return false
+	}
+	n := len(group) &^ 7
+	diff := uint64(0)
+	for i := loadStamp; i < n; i += 8 {
+		diff |= binary.LittleEndian.Uint64(group[i:]) ^ key ^ binary.LittleEndian.Uint64(data[i:])
+	}
+	for i := max(n, loadStamp); i < len(group); i++ {
+		diff |= uint64(data[i] ^ group[i] ^ byte(key>>(8*(i-n))))
+	}
+	return diff == 0
 }
 
 // LoadResult says what a load did.

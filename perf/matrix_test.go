@@ -88,8 +88,11 @@ func recordChild(mode string, args []string) error {
 	if err != nil {
 		return err
 	}
-	data := testLoad().groupData(0)
+	group := testLoad().groupData(0)
+	data := make([]byte, len(group))
 	for n := range uint64(90) {
+		fillMessage(data, group, messageKey(9, 0, n))
+		binary.LittleEndian.PutUint64(data, 0)
 		due := testStart + int64(n)*int64(10*time.Millisecond)
 		binary.LittleEndian.PutUint64(data[8:], n)
 		binary.LittleEndian.PutUint64(data[16:], uint64(due))
@@ -97,6 +100,7 @@ func recordChild(mode string, args []string) error {
 		case mode == "damaged" && n == 50:
 			data[500] ^= 1
 		case mode == "twice" && n == 50:
+			fillMessage(data[loadStamp:], group[loadStamp:], messageKey(9, 0, n-1))
 			binary.LittleEndian.PutUint64(data[8:], n-1)
 		}
 		var e cdr.Encoder
@@ -184,7 +188,7 @@ func TestRunRecordFailures(t *testing.T) {
 		"garbage":         "its result",
 		"unbalanced":      "sent 100, recorded 90, lost 9, unaccounted 1",
 		"recorder hangs":  "did not stop within",
-		"damaged":         "message 50, of /perf/t0000: its 1000 bytes are not the 1000 that were sent",
+		"damaged":         "message 50, of /perf/t0000: its 1000 bytes are not those that were sent",
 		"twice":           "it is the publisher's message 49, after its message 49",
 		"killed":          "not closed in order",
 	} {

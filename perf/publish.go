@@ -45,10 +45,14 @@ func Publish(ctx context.Context, node ros.Node, l Load) (LoadResult, error) {
 		return LoadResult{}, err
 	}
 
+	groups := make([][]byte, len(l.Groups))
+	for i := range groups {
+		groups[i] = l.groupData(i)
+	}
 	workers := make([]loadWorker, min(len(pubs), 8))
 	start := time.Now().Add(10 * time.Millisecond)
 	for w := range workers {
-		workers[w] = newLoadWorker(l, pubs, w, len(workers), start)
+		workers[w] = newLoadWorker(l, groups, pubs, w, len(workers), start)
 	}
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -87,7 +91,8 @@ func Publish(ctx context.Context, node ros.Node, l Load) (LoadResult, error) {
 type loadTopic struct {
 	number  int // in the load
 	pub     ros.Publisher
-	payload []byte  // shared by the worker's topics of the same group
+	group   []byte  // data, shared by the topics of the same group
+	payload []byte  // buffer, shared by the worker's topics of the same group
 	period  float64 // ns
 	offset  float64 // of the first message, ns
 	count   uint64
@@ -99,6 +104,7 @@ func (t *loadTopic) due() time.Duration { return time.Duration(t.offset + t.peri
 
 // loadWorker publishes on some of the topics of a load.
 type loadWorker struct {
+	seed     uint64
 	start    time.Time
 	giveUp   time.Time
 	interval time.Duration
@@ -112,9 +118,9 @@ type loadWorker struct {
 }
 
 // newLoadWorker makes the worker of every step-th topic, beginning with first.
-func newLoadWorker(l Load, pubs []ros.Publisher, first, step int, start time.Time) loadWorker {
+func newLoadWorker(l Load, groups [][]byte, pubs []ros.Publisher, first, step int, start time.Time) loadWorker {
 	span := l.Span()
-	w := loadWorker{start: start, giveUp: start.Add(2*span + time.Second), interval: SeriesInterval(span)}
+	w := loadWorker{seed: l.Seed, start: start, giveUp: start.Add(2*span + time.Second), interval: SeriesInterval(span)}
 	number := 0
 	for group, g := range l.Groups {
 		var payload []byte
@@ -123,11 +129,11 @@ func newLoadWorker(l Load, pubs []ros.Publisher, first, step int, start time.Tim
 				if payload == nil {
 					var e cdr.Encoder
 					e.Reset(make([]byte, 0, cdr.HeaderSize+4+g.Size), cdr.CDRLE)
-					e.ByteSeq(l.groupData(group))
+					e.ByteSeq(groups[group])
 					payload = e.Bytes()
 				}
 				period := float64(time.Second) / g.Frequency
-				w.topics = append(w.topics, loadTopic{number: number, pub: pubs[number], payload: payload, period: period,
+				w.topics = append(w.topics, loadTopic{number: number, pub: pubs[number], group: groups[group], payload: payload, period: period,
 					offset: period * float64(i) / float64(g.Instances), count: g.perTopic(l.Duration)})
 			}
 			number++
@@ -168,14 +174,15 @@ func (w *loadWorker) run(ctx context.Context) {
 		if !sleepUntil(ctx, due) {
 			return
 		}
-		called := time.Now()
-		if called.After(w.giveUp) {
+		if time.Now().After(w.giveUp) {
 			return
 		}
 		stamp := t.payload[cdr.HeaderSize+4:]
+		fillMessage(stamp, t.group, messageKey(w.seed, t.number, t.next))
 		binary.LittleEndian.PutUint64(stamp, uint64(t.number))
 		binary.LittleEndian.PutUint64(stamp[8:], t.next)
 		binary.LittleEndian.PutUint64(stamp[16:], uint64(wallStart+int64(after)))
+		called := time.Now()
 		if err := t.pub.Publish(t.payload, time.Now().UnixNano()); err != nil {
 			w.err = fmt.Errorf("publish %s: %w", t.pub.Topic().Name, err)
 			return

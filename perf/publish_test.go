@@ -223,7 +223,7 @@ func TestPublishGroups(t *testing.T) {
 		for i, topic := range l.Topics() {
 			want := l.groupData(min(i, 1))
 			for k, m := range c.of(topic.Name) {
-				s, err := (&countedTopic{typ: loadType}).stamp(m, want, res.Start)
+				s, err := (&countedTopic{typ: loadType, number: i}).stamp(m, want, l.Seed, res.Start)
 				if err != nil || s.number != int64(k) {
 					t.Fatalf("%s message %d: %+v, %v", topic.Name, k, s, err)
 				}
@@ -232,12 +232,35 @@ func TestPublishGroups(t *testing.T) {
 				}
 			}
 		}
-		var zip bytes.Buffer
-		w, _ := flate.NewWriter(&zip, 1)
-		w.Write(l.groupData(0))
-		w.Close()
-		if zip.Len() < 400 || zip.Len() > 600 {
-			t.Errorf("1000 bytes of which half compresses: %d", zip.Len())
-		}
 	})
+}
+
+// TestCompressible: the share that is to compress does, the rest does not, also not by what was in earlier messages.
+func TestCompressible(t *testing.T) {
+	for share, want := range map[float64]int{0: 200_000, 0.5: 100_000, 1: 0} {
+		l := Load{Groups: []Group{{Size: 20_003, Compressible: share}}, Seed: 1}
+		group := l.groupData(0)
+		var zip bytes.Buffer
+		w, err := flate.NewWriter(&zip, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, len(group))
+		for k := range uint64(10) {
+			key := messageKey(l.Seed, 0, k)
+			fillMessage(data, group, key)
+			if !isMessage(data, group, key) || isMessage(data, group, key+1) || isMessage(data[1:], group, key) {
+				t.Fatal("message", k)
+			}
+			w.Write(data)
+			data[len(data)-1] ^= 1
+			if isMessage(data, group, key) {
+				t.Fatal("the last byte does not count")
+			}
+		}
+		w.Close()
+		if zip.Len() < want*9/10 || zip.Len() > want*11/10+5000 {
+			t.Errorf("10 × 20,003 bytes, %g compressible: %d, want about %d", share, zip.Len(), want)
+		}
+	}
 }
