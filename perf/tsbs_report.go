@@ -148,6 +148,11 @@ func (r TSBSReport) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, c := range r.Ingest {
+		if c.Mode == ModeFlatOut && c.Error == "" && len(c.Result.Samples) > 1 {
+			fmt.Fprintf(&b, "%s, flat out, over time: %s\n", c.Target, overTime(c.Result.Samples))
+		}
+	}
 	if s := r.SQLite; s != nil {
 		fmt.Fprintf(&b, "C SQLite made its indexes in %.1f s after that.\n", s.Index)
 	}
@@ -169,6 +174,23 @@ func (r TSBSReport) WriteText(w io.Writer) error {
 	b.WriteString(published[r.Use])
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// overTime is the course of a run in ten stretches at most.
+func overTime(samples []TSBSSample) string {
+	var rows, cpu, written, rss []string
+	n := min(10, len(samples))
+	last := TSBSSample{}
+	for i := range n {
+		s := samples[(i+1)*len(samples)/n-1]
+		d := max(s.Seconds-last.Seconds, 1e-9)
+		rows = append(rows, shortNumber(float64(s.Rows-last.Rows)/d))
+		cpu = append(cpu, fmt.Sprintf("%.0f", 100*(s.CPUSeconds-last.CPUSeconds)/d))
+		written = append(written, fmt.Sprintf("%.1f", float64(s.Written-last.Written)/d/1e6))
+		rss = append(rss, fmt.Sprintf("%.0f", float64(s.RSS)/1e6))
+		last = s
+	}
+	return strings.Join(rows, " ") + " rows/s; CPU " + strings.Join(cpu, " ") + " %; written " + strings.Join(written, " ") + " MB/s; RSS " + strings.Join(rss, " ") + " MB"
 }
 
 // published is what the comparisons that are repeated had measured.

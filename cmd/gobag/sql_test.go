@@ -116,7 +116,7 @@ func TestSQLRecipes(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", query, r.code, r.out, r.errOut)
 		}
 	}
-	if n < 8 {
+	if n < 9 {
 		t.Errorf("%d recipes", n)
 	}
 }

@@ -22,5 +22,6 @@
 // Of columnar bags, a SELECT of one table with simple comparisons, and with keys and aggregates if it has groups, is answered
 // by kernels, which read columns as they lie on disk (kernel.go), whether it is the whole query or stands in parentheses
 // (subquery.go). They give SQLite's answers, or none. lex.go and parse.go read such SELECTs, kernel_source.go finds their
-// columns and keeps some, kernel_scan.go finds rows, kernel_group.go, kernel_run.go and kernel_plain.go make answers.
+// columns and keeps some, kernel_scan.go finds rows, kernel_group.go, kernel_run.go and kernel_plain.go make answers; gaps.go
+// finds gaps between messages.
 package sqlview

@@ -80,6 +80,20 @@ func (v *View) planKernel(ctx context.Context, query string) (*kernelPlan, error
 }
 
 func (v *View) plan(ctx context.Context, sel *selection) (*kernelPlan, error) {
+	p, err := v.prepare(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	if p.grouped {
+		err = p.planGroups()
+	} else {
+		err = p.planPlain()
+	}
+	return p, err
+}
+
+// prepare finds the table of a SELECT, its columns, and what rows must pass.
+func (v *View) prepare(ctx context.Context, sel *selection) (*kernelPlan, error) {
 	p := &kernelPlan{sel: sel, lo: math.MinInt64, hi: math.MaxInt64, bareAgg: -1, kinds: map[*kernelSource][]shred.Kind{}, columns: map[any][]int{}, found: map[*kernelSource]bool{}}
 	i := slices.IndexFunc(v.tables, func(t *table) bool {
 		return strings.EqualFold(t.name, sel.table.text) || t.alias != "" && strings.EqualFold(t.alias, sel.table.text)
@@ -99,14 +113,6 @@ func (v *View) plan(ctx context.Context, sel *selection) (*kernelPlan, error) {
 		if err := p.restrict(c); err != nil {
 			return nil, err
 		}
-	}
-	if p.grouped {
-		err = p.planGroups()
-	} else {
-		err = p.planPlain()
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, s := range p.sources {
 		kinds := make([]shred.Kind, len(p.refs))

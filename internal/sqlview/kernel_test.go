@@ -384,6 +384,47 @@ func TestInnerKernels(t *testing.T) {
 	}
 }
 
+// gapQueries are about gaps; true: a kernel finds them.
+var gapQueries = map[string]bool{
+	`SELECT _log_time, gap FROM (SELECT _log_time, _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 900000000 ORDER BY 1, 2`:                                                                                                 true,
+	`SELECT host, count(*) AS n, max(gap) FROM (SELECT host, _log_time AS t, _log_time - lag(_log_time) OVER (PARTITION BY host ORDER BY _log_time ASC) AS gap FROM k WHERE i8 > 0) AS g WHERE gap >= 2e9 AND host <> 'host_1' GROUP BY host ORDER BY host`: true,
+	`SELECT t, gap FROM (SELECT _log_time AS t, _log_time - lag(_log_time) OVER (PARTITION BY "in.n" ORDER BY _log_time) AS gap FROM k WHERE _log_time > 5) g WHERE gap > 1000 * 1000 ORDER BY t, gap LIMIT 100`:                                            true,
+	`SELECT 1 + (SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 3000000000) AS sessions`:                                                                                                      true,
+	`SELECT _topic, gap FROM (SELECT _topic, _log_time - lag(_log_time) OVER (PARTITION BY _topic ORDER BY _log_time) AS gap FROM k) WHERE gap > 900000000 ORDER BY 2`:                                                                                      true,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 9e8 OR gap IS NULL`:                                                                                                                       false,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 9e8 = 0`:                                                                                                                                  false,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time DESC) AS gap FROM k) WHERE gap > 9e8`:                                                                                                                                 false,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time, 2) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 9e8`:                                                                                                                                   false,
+	`SELECT count(*) FROM (SELECT i64, _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap > 9e8`:                                                                                                                                 false,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) WHERE gap < 9e8`:                                                                                                                                      false,
+	`SELECT count(*) FROM (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k LIMIT 9) WHERE gap > 9e8`:                                                                                                                              false,
+	`SELECT (SELECT _log_time - lag(_log_time) OVER (ORDER BY _log_time) AS gap FROM k) AS gap WHERE gap > 5`:                                                                                                                                               false,
+}
+
+func TestGaps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 4))
+	dir := kernelBag(t, filepath.Join(t.TempDir(), "b"), kernelMessages(rng, 2_000, 5), map[string]any{"part_size": 65536}, true)
+	tables, kernels := openWith(t, Options{TablesOnly: true}, dir), openWith(t, Options{Memory: 1 << 20}, dir)
+	for q, want := range gapQueries {
+		for range 2 {
+			got, _, err := rowsOf(t.Context(), kernels, q)
+			if err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+			if is := len(kernels.answers) == 1; is != want {
+				t.Errorf("%s: found by a kernel: %v", q, is)
+			}
+			expect, _, err := rowsOf(t.Context(), tables, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := differ(got, expect); d != "" || want && len(got) < 2 {
+				t.Errorf("%s: %d rows, %s", q, len(got)-1, d)
+			}
+		}
+	}
+}
+
 // All topics of a type are a table, for kernels too.
 func TestTypeTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 3))

@@ -51,6 +51,11 @@ func (v *View) answerInner(ctx context.Context, query string) (string, error) {
 			return "", err
 		}
 		if res == nil {
+			if res, types, err = v.gaps(ctx, query, ts, i, end); err != nil {
+				return "", err
+			}
+		}
+		if res == nil {
 			continue // perhaps one inside
 		}
 		b.WriteString(query[done:ts[i].at])
