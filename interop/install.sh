@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 packages=(gcc g++ libc6-dev make cyclonedds-dev cyclonedds-tools libfastrtps-dev libfastcdr-dev tshark iproute2
   e2fsprogs util-linux sqlite3 nodejs qemu-user-static nbdkit libnbd-bin fuse3 libleveldb-dev libsqlite3-dev
   chromium prometheus p7zip-full
-  python3-rosmaster python3-rostopic python3-rosbag python3-std-msgs python3-sensor-msgs python3-nav-msgs python3-diagnostic-msgs
+  python3-rosmaster python3-rostopic python3-rosservice python3-std-srvs python3-rosbag python3-std-msgs python3-sensor-msgs python3-nav-msgs python3-diagnostic-msgs
   python3-visualization-msgs python3-trajectory-msgs python3-stereo-msgs python3-shape-msgs python3-actionlib-msgs python3-map-msgs)
 
 missing=()

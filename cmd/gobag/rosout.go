@@ -29,7 +29,9 @@ type rosout struct {
 // logToRosout makes a node of ROS 1 log to /rosout too, until the function it returns is called. Where that cannot be, the
 // log says why. The node itself must log elsewhere (app.nodeLogger): what it says while it publishes must not come back.
 func logToRosout(a *app, node ros.Node, name string) (stop func()) {
-	pub, err := node.Advertise(ros.Topic{Name: rosoutTopic, Type: rosoutType}, ros.DefaultQoS())
+	q := ros.DefaultQoS()
+	q.Durability, q.Depth = ros.TransientLocal, 1 // as nodes of ROS 1 do
+	pub, err := node.Advertise(ros.Topic{Name: rosoutTopic, Type: rosoutType}, q)
 	if err != nil {
 		a.logger.Warn("not on /rosout", "err", err)
 		return func() {}

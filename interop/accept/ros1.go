@@ -32,6 +32,7 @@ var ros1Suite = suite{lab.Cyclone, []check{
 	{"peers", "String, Imu, Image 1 MB and 20 MB, latched: recorded beside C++ rosbag, replayed, echoed, recorded again", checkROS1Peers},
 	{"types", "every type of the installed packages: recorded, replayed, received typed, recorded again", checkROS1Types},
 	{"restarts", "publisher and master killed and restarted", checkROS1Restarts},
+	{"control", "steered by rosservice, its log on /rosout", checkROS1Control},
 	{"load", "interleaved with C++ rosbag record", checkROS1Load},
 	{"ros2", "a recording of ROS 1 played to Cyclone and Fast DDS", checkROS1ToROS2},
 	{"decoder", "random messages of every common type, both ways, beside decoders of npm", checkROS1Decoder},
