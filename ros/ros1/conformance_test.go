@@ -32,6 +32,7 @@ func newNode(t *testing.T, o ros1.Options) *ros1.Node {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	nodetest.Run(t, nodetest.Factory{NoQoS: true, NoHash: true, NoStamps: true, OneType: true, OneLink: true, Quiet: 30 * time.Millisecond,
 		New: func(t *testing.T, n int) []ros.Node {
 			m := mastertest.Start(t)

@@ -85,6 +85,7 @@ func (x *caller) do(request []byte) (ok bool, reply []byte, err error) {
 
 // Services are found through the master, checked by md5sum, called once or many times, and come back after the master does.
 func TestServices(t *testing.T) {
+	t.Parallel()
 	m := mastertest.Start(t)
 	n := newNode(t, ros1.Options{Master: m.URI(), Host: "127.0.0.1"})
 	calls := 0
