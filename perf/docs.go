@@ -75,5 +75,13 @@ func benchmarksSection(b *strings.Builder, root, dir string) error {
 		fmt.Fprintf(b, "Scenario %s. ", r.Scenario)
 	}
 	fmt.Fprintf(b, "%s gobag %s, %s, seed %d.\n\n%s%s", r.machineText(), r.Version, r.Start.Format("2006-01-02"), r.Seed, r.Table(), strings.Replace(r.groupTable(), "## By group", "By group:", 1))
+	for i := range r.Cells {
+		if why := r.Cells[i].Failed(); why != "" {
+			fmt.Fprintf(b, "\n%s, run %d, failed: %s\n", r.Cells[i].Name(), r.Cells[i].Repeat, why)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(b, "\n%s\n", n)
+	}
 	return nil
 }
