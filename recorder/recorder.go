@@ -228,7 +228,7 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 			return nil, err
 		}
 	} else if r.o.Storage != StorageNull {
-		b, err := bag.Create(ctx, r.o.Output, r.bagOptions(w))
+		b, err := bag.Create(ctx, r.o.Output, r.bagOptions())
 		if err != nil {
 			return nil, err
 		}
@@ -252,8 +252,8 @@ func (r *Recorder) open(ctx context.Context) (*writer, error) {
 	return w, nil
 }
 
-// bagOptions describe the bag that w writes.
-func (r *Recorder) bagOptions(w *writer) bag.WriterOptions {
+// bagOptions describe the bag that is written.
+func (r *Recorder) bagOptions() bag.WriterOptions {
 	o := bag.WriterOptions{
 		StorageID: r.o.Storage, Preset: r.o.Preset, StorageConfig: r.o.Config, MaxBagSize: r.o.MaxBagSize,
 		MaxBagDuration: r.o.MaxBagDuration, SplitByStamp: r.o.UseSimTime, SyncInterval: r.o.SyncInterval, Compat: r.o.Compat,

@@ -88,11 +88,8 @@ func (w *writer) openSnapshots() error {
 		t := &o.Triggers[i]
 		w.snap.byTopic[t.Topic] = append(w.snap.byTopic[t.Topic], t)
 	}
-	return o.validateBag(w)
+	return w.r.bagOptions().Validate() // else it would fail with the first snapshot
 }
-
-// validateBag finds out before the first snapshot what would fail then.
-func (o Options) validateBag(w *writer) error { return w.r.bagOptions(w).Validate() }
 
 // hold puts entries into the ring.
 func (w *writer) hold(chunk []bag.Entry) {
@@ -201,7 +198,7 @@ func (w *writer) createSnapshot(reason string, protect bool) error {
 		custom = map[string]string{}
 	}
 	custom[bag.KeyTrigger] = reason
-	bo := w.r.bagOptions(w)
+	bo := w.r.bagOptions()
 	bo.CustomData = custom
 	var b *bag.Writer
 	for tries := 0; ; tries++ {
