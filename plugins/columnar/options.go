@@ -15,7 +15,7 @@ import (
 
 // Bounds on memory. Together they are Features.Buffers.
 const (
-	maxInFlight = 2 << 20  // bytes of the log that are written and not yet taken apart
+	maxInFlight = 2 << 20  // memory of blocks of the log that are written and not yet taken apart
 	maxPending  = 8 << 20  // payload bytes in columns that are not yet compressed
 	maxEncoded  = 16 << 20 // compressed pages of parts that are not yet written
 )

@@ -126,7 +126,7 @@ func (s *sealer) block(k *block) error {
 	})
 	s.columns.Store(s.pending)
 	s.w.mu.Lock()
-	s.w.inFlight -= len(k.b)
+	s.w.inFlight -= cap(k.b)
 	s.w.room.Broadcast()
 	s.w.mu.Unlock()
 	s.w.taken.Add(-payload)

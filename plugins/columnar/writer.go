@@ -43,7 +43,7 @@ type writer struct {
 
 	block    *block
 	queue    []*block      // for the sealer
-	inFlight int           // bytes of blocks that the sealer has not done with
+	inFlight int           // memory of blocks that the sealer has not done with
 	room     *sync.Cond    // inFlight fell, or err was set
 	wake     chan struct{} // the queue is not empty, or closed was set; holds one
 	sealed   chan struct{} // closed when the sealer has ended
@@ -213,7 +213,7 @@ func (w *writer) flush() error {
 	if w.set.syncEvery == 0 { // else most of it is in parts before the disk is waited for
 		w.pushed = pushBack(w.f, w.pushed, w.off)
 	}
-	w.inFlight += len(k.b)
+	w.inFlight += cap(k.b)
 	w.queue = append(w.queue, k)
 	select {
 	case w.wake <- struct{}{}:

@@ -323,3 +323,29 @@ func TestForgottenWhileSyncing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Blocks on their way to the sealer take no more memory than is stated when each holds one small message.
+func TestSyncEachMemory(t *testing.T) {
+	w := mustCreate(t, filepath.Join(t.TempDir(), "s.columnar"), plugin.WriteOptions{Preset: plugin.PresetNone})
+	mustTopic(t, w, reading)
+	most := 0
+	for i, m := range readings(3000) {
+		mustWrite(t, w, m)
+		if err := w.Sync(); err != nil {
+			t.Fatal(i, err)
+		}
+		w.mu.Lock()
+		waiting := 0
+		for _, k := range w.queue {
+			waiting += cap(k.b)
+		}
+		most = max(most, waiting)
+		w.mu.Unlock()
+	}
+	if most > maxInFlight+2*blockSize {
+		t.Errorf("%d bytes of blocks were waiting, more than %d", most, maxInFlight+2*blockSize)
+	}
+	if err := w.Close(plugin.Metadata{}); err != nil {
+		t.Error(err)
+	}
+}
