@@ -378,7 +378,9 @@ func (w *Writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 	var s topicState
 	bagID, known := w.byKey[key]
 	if known {
+		w.stateMu.Lock() // closeOld counts in them
 		s = w.topics[bagID-1]
+		w.stateMu.Unlock()
 	} else {
 		s.topic = plugin.Topic{Name: t.Name, Type: t.Type, SerializationFormat: t.SerializationFormat}
 		if s.topic.SerializationFormat == "" {
@@ -398,7 +400,8 @@ func (w *Writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 	w.written++
 	w.size = size
 	if known {
-		w.topics[bagID-1] = s
+		t := &w.topics[bagID-1]
+		t.topic, t.qos, t.id, t.version = s.topic, s.qos, s.id, s.version // the counts may have grown
 		return bagID, nil
 	}
 	w.topics = append(w.topics, s)

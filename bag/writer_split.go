@@ -129,7 +129,9 @@ func (w *Writer) openAhead() {
 	if w.ahead != nil {
 		return
 	}
+	w.stateMu.Lock() // closeOld counts in them
 	a := &aheadFile{done: make(chan struct{}), topics: slices.Clone(w.topics)}
+	w.stateMu.Unlock()
 	w.ahead = a
 	n := w.begun
 	w.background.Go(func() {
