@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -267,7 +268,14 @@ func RunStorage(ctx context.Context, o StorageOptions) (StorageReport, error) {
 			if err := os.Mkdir(at, 0o777); err != nil {
 				return rep, fmt.Errorf("perf storage: %w", err)
 			}
+			settled := false
 			for _, c := range turns(group, r) {
+				if c.Op == OpRead && !settled {
+					if err := settle(at); err != nil {
+						return rep, fmt.Errorf("perf storage: %w", err)
+					}
+					settled = true
+				}
 				done++
 				o.OnProgress(done, tasks, c.Name())
 				o.runTask(ctx, c, at)
@@ -281,6 +289,20 @@ func RunStorage(ctx context.Context, o StorageOptions) (StorageReport, error) {
 		}
 	}
 	return rep, nil
+}
+
+// settle waits until what was written below dir is on the disk, so that no reading competes with it.
+func settle(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
 }
 
 // cells are all cells, those that share a storage beside each other: by size and buffer, then by step, then by target.
