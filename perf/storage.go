@@ -241,8 +241,8 @@ func (t StorageTarget) does(s StorageStep, buffer int64) bool {
 }
 
 // RunStorage runs all tasks, each in a process of its own. Targets take turns within each step, in one order and in the
-// other, so that what else the machine does falls on all. A task that fails carries its error and the run goes on. When ctx
-// ends, what is finished is returned with ctx's error.
+// other, so that what else the machine does falls on all; before the first reading what was written is on the disk. A task
+// that fails carries its error and the run goes on. When ctx ends, what is finished is returned with ctx's error.
 func RunStorage(ctx context.Context, o StorageOptions) (StorageReport, error) {
 	if err := o.Validate(); err != nil {
 		return StorageReport{}, fmt.Errorf("perf storage: %w", err)
