@@ -91,7 +91,10 @@ func (w *Writer) Split() error {
 	if err := w.split(); err != nil {
 		return err
 	}
-	return w.finishOld()
+	if err := w.finishOld(); err != nil {
+		return err
+	}
+	return w.usable() // it may have been closed in the background, and failed
 }
 
 // split goes over to the next file. The old one is closed in the background. w.mu is held.
