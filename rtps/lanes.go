@@ -15,7 +15,6 @@ const (
 	laneBelow = 4 << 20 // effective bytes of the data socket's buffer from which on it is enough by itself
 	laneTotal = 8 << 20 // effective bytes that all lanes have together,
 	maxLanes  = 16      // in so many sockets at most
-	laneBatch = 4       // datagrams taken from a lane at once
 )
 
 // lanesFor is how many lanes a participant has that asked for a receive buffer and got an effective one, as the kernel

@@ -15,14 +15,8 @@ import (
 
 // platformSocket is what the Linux socket remembers.
 type platformSocket struct {
+	off       *detached   // what is left when the socket is out of the runtime's poller; nil it is in there
 	noSegment atomic.Bool // the kernel or the device refused UDP_SEGMENT
-}
-
-// mmsghdr is struct mmsghdr of recvmmsg(2).
-type mmsghdr struct {
-	hdr unix.Msghdr
-	n   uint32
-	_   [4]byte
 }
 
 func (s *socket) control(f func(fd int) error) error {
@@ -71,93 +65,6 @@ func (s *socket) drops() uint64 {
 		return nil
 	})
 	return uint64(mem[drops])
-}
-
-// Large datagrams are taken a few at a time: what came is dealt with while it is in the processor's cache, and acknowledged
-// at once, for which a writer with little history waits. Against 32 at once it doubles the speed of a Cyclone DDS writer of
-// samples of 1 MB, and one by one is no better.
-const (
-	bulkSize   = 4 << 10 // bytes of a datagram on average
-	bulkBatch  = 2
-	bulkMemory = 64 // small datagrams in a row before more are taken at once again
-)
-
-// stampSpace is the control message that carries a stamp: a header and a timespec.
-const stampSpace = unix.SizeofCmsghdr + 16
-
-// receive hands batches of datagrams to f until the socket fails or is closed, and returns why: never nil. stamps are the
-// wall clock when the kernel got them, in nanoseconds since the Unix epoch, 0 where it does not say. With lulls reading
-// waits a moment where that saves wake-ups.
-func (s *socket) receive(batch int, lulled bool, f func(datagrams [][]byte, stamps []int64)) error {
-	hdrs := make([]mmsghdr, batch)
-	iovs := make([]unix.Iovec, batch)
-	bufs := make([][]byte, batch)
-	ctls := make([][stampSpace]byte, batch)
-	got, stamps := make([][]byte, 0, batch), make([]int64, 0, batch)
-	for i := range hdrs {
-		bufs[i] = make([]byte, maxDatagram)
-		iovs[i].Base = &bufs[i][0]
-		iovs[i].SetLen(maxDatagram)
-		hdrs[i].hdr.Iov = &iovs[i]
-		hdrs[i].hdr.SetIovlen(1)
-		hdrs[i].hdr.Control = &ctls[i][0]
-		hdrs[i].hdr.SetControllen(stampSpace)
-	}
-	_ = s.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) }) // without it: no stamps
-	var n uintptr
-	var errno syscall.Errno
-	want, bulk := batch, 0
-	read := func(fd uintptr) bool {
-		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&hdrs[0])), uintptr(want), unix.MSG_DONTWAIT, 0, 0)
-		return errno != unix.EAGAIN
-	}
-	var l lulls
-	began := time.Now()
-	for {
-		if err := s.raw.Read(read); err != nil {
-			return err
-		}
-		switch errno {
-		case 0:
-		case unix.EINTR, unix.ECONNREFUSED, unix.ENOBUFS, unix.ENOMEM:
-			continue
-		default:
-			return fmt.Errorf("recvmmsg: %w", errno)
-		}
-		got, stamps = got[:0], stamps[:0]
-		bytes := 0
-		for i := range int(n) {
-			bytes += int(hdrs[i].n)
-			got = append(got, bufs[i][:hdrs[i].n])
-			stamps = append(stamps, stampOf(&hdrs[i].hdr, &ctls[i]))
-			hdrs[i].hdr.SetControllen(stampSpace)
-		}
-		f(got, stamps)
-		if bytes >= int(n)*bulkSize {
-			bulk = bulkMemory
-		} else if bulk > 0 {
-			bulk -= int(n)
-		}
-		if want = batch; bulk > 0 {
-			want = min(batch, bulkBatch)
-		}
-		if !lulled {
-			continue
-		}
-		if d := l.after(int(n), bytes, time.Since(began)); d > 0 {
-			time.Sleep(d)
-		}
-	}
-}
-
-// stampOf reads the control message of a datagram.
-func stampOf(h *unix.Msghdr, ctl *[stampSpace]byte) int64 {
-	c := (*unix.Cmsghdr)(unsafe.Pointer(&ctl[0]))
-	if h.Controllen < stampSpace || c.Level != unix.SOL_SOCKET || c.Type != unix.SCM_TIMESTAMPNS {
-		return 0
-	}
-	t := (*[2]int64)(unsafe.Pointer(&ctl[unix.SizeofCmsghdr]))
-	return t[0]*1e9 + t[1]
 }
 
 // sender is the scratch memory of one sendBatch.

@@ -32,7 +32,7 @@ func TestKernelStamps(t *testing.T) {
 	arrived := make(chan arrival, 10)
 	done := make(chan error, 1)
 	go func() {
-		done <- s.receive(4, false, func(datagrams [][]byte, stamps []int64) {
+		done <- s.receive(4, func(datagrams [][]byte, stamps []int64) {
 			for i := range datagrams {
 				arrived <- arrival{stamps[i], time.Now().UnixNano()}
 			}

@@ -2,6 +2,14 @@
 
 package rtps
 
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
 // platformSocket has nothing to keep where datagrams are moved one by one.
 type platformSocket struct{} //nolint:unused // Linux has something to keep
 
@@ -22,7 +30,7 @@ func (s *socket) drops() uint64      { return 0 }
 func (s *socket) segmentation() bool { return false }
 
 // receive hands datagrams to f, without stamps, until the socket fails or is closed, and returns why: never nil.
-func (s *socket) receive(_ int, _ bool, f func(datagrams [][]byte, stamps []int64)) error {
+func (s *socket) receive(_ int, f func(datagrams [][]byte, stamps []int64)) error {
 	buf := make([]byte, maxDatagram)
 	one := make([][]byte, 1)
 	for {
@@ -35,6 +43,32 @@ func (s *socket) receive(_ int, _ bool, f func(datagrams [][]byte, stamps []int6
 		}
 		one[0] = buf[:n]
 		f(one, nil)
+	}
+}
+
+// intake receives at the sockets for data.
+type intake struct{ sockets []*socket }
+
+func newIntake(sockets []*socket) (*intake, error) { return &intake{sockets}, nil }
+
+// receive hands datagrams to f, without stamps, until the sockets fail or are closed, and returns why: never nil.
+func (in *intake) receive(_ int, _ bool, f func(datagrams [][]byte, stamps []int64)) error {
+	errs := make([]error, len(in.sockets))
+	var wg sync.WaitGroup
+	for i, s := range in.sockets {
+		wg.Go(func() { errs[i] = s.receive(1, f) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return net.ErrClosed
+}
+
+// stop has receive return soon. Idempotent.
+func (in *intake) stop() {
+	for _, s := range in.sockets {
+		_ = s.SetReadDeadline(time.Unix(1, 0)) // what is closed already is as good
 	}
 }
 

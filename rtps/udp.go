@@ -45,6 +45,7 @@ type udpLink struct {
 	multi  *socket   // nil without multicast
 	flood  *socket   // data by multicast; nil without
 	spread []*socket // lanes
+	intake *intake   // of data and lanes
 	groups []*ipv4.PacketConn
 	wg     sync.WaitGroup
 	stop   context.CancelFunc
@@ -104,6 +105,9 @@ func newUDPLink(cfg Config) (*udpLink, error) {
 	}
 	if slices.ContainsFunc(ifs, func(i netif) bool { return i.loopback }) && cfg.Range != RangeOff {
 		l.openLanes(lanes)
+	}
+	if l.intake, err = newIntake(append([]*socket{l.data}, l.spread...)); err != nil {
+		return nil, errors.Join(fmt.Errorf("udp ports of domain %d: %w", cfg.Domain, err), l.Close())
 	}
 	return l, nil
 }
@@ -179,6 +183,9 @@ func (l *udpLink) multicastOn(i netif) bool {
 	return i.loopback || l.cfg.Range != RangeLocalhost
 }
 
+// dataBatch is how many datagrams of data are taken at once.
+const dataBatch = 32
+
 // Start begins receiving.
 func (l *udpLink) Start(receive func([][]byte)) error {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -187,24 +194,24 @@ func (l *udpLink) Start(receive func([][]byte)) error {
 	if l.stamped != nil {
 		f = l.stamped
 	}
+	ended := func(s *socket, err error) {
+		if !errors.Is(err, net.ErrClosed) {
+			l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
+		}
+	}
 	run := func(s *socket, batch int) {
-		l.wg.Go(func() {
-			lulled := (s == l.data || s == l.flood) && s.recvBuffer() >= laneBelow // a small buffer cannot wait
-			if err := s.receive(batch, lulled, f); !errors.Is(err, net.ErrClosed) {
-				l.log.Error("receiving stopped", "socket", s.LocalAddr().String(), "err", err)
-			}
-		})
+		l.wg.Go(func() { ended(s, s.receive(batch, f)) })
 	}
-	run(l.data, 32)
-	for _, s := range l.spread {
-		run(s, laneBatch)
-	}
+	l.wg.Go(func() {
+		lulled := l.data.recvBuffer() >= laneBelow // a small buffer cannot wait
+		ended(l.data, l.intake.receive(dataBatch, lulled, f))
+	})
 	run(l.disc, 8)
 	if l.multi != nil {
 		run(l.multi, 8)
 	}
 	if l.flood != nil {
-		run(l.flood, 32)
+		run(l.flood, dataBatch)
 	}
 	if len(l.cfg.Peers) > 0 && l.cfg.Range != RangeOff && l.cfg.Range != RangeSystemDefault {
 		l.wg.Go(func() { l.resolve(ctx) })
@@ -445,16 +452,18 @@ func (l *udpLink) stats(s *Stats) {
 // Close ends the receive goroutines and closes the sockets.
 func (l *udpLink) Close() error {
 	l.stop()
-	errs := []error{l.disc.Close(), l.data.Close()}
-	if l.multi != nil {
-		errs = append(errs, l.multi.Close())
+	var errs []error
+	for _, s := range []*socket{l.disc, l.multi, l.flood} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
 	}
-	if l.flood != nil {
-		errs = append(errs, l.flood.Close())
-	}
-	for _, s := range l.spread {
-		errs = append(errs, s.Close())
+	if l.intake != nil {
+		l.intake.stop()
 	}
 	l.wg.Wait()
+	for _, s := range append([]*socket{l.data}, l.spread...) {
+		errs = append(errs, s.Close())
+	}
 	return errors.Join(errs...)
 }
