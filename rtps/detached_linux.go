@@ -24,11 +24,7 @@ func (s *socket) detach() error {
 	if s.off != nil {
 		return nil
 	}
-	d := &detached{fd: -1}
-	err := s.control(func(fd int) (err error) {
-		d.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		return err
-	})
+	d, err := s.duplicate()
 	if err != nil {
 		return fmt.Errorf("socket of its own for data: %w", err)
 	}
@@ -37,8 +33,21 @@ func (s *socket) detach() error {
 	return nil
 }
 
+// duplicate makes a second descriptor of the socket.
+func (s *socket) duplicate() (*detached, error) {
+	d := new(detached)
+	err := s.control(func(fd int) (err error) {
+		d.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	return d, err
+}
+
 // Close closes the socket. The intake must have ended.
 func (s *socket) Close() error {
+	if s.quick != nil {
+		_ = s.quick.Close() // the other descriptor's error is told
+	}
 	if s.off != nil {
 		return s.off.Close()
 	}

@@ -5,6 +5,7 @@ package rtps
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -70,6 +71,14 @@ func (in *intake) stop() {
 	for _, s := range in.sockets {
 		_ = s.SetReadDeadline(time.Unix(1, 0)) // what is closed already is as good
 	}
+}
+
+func (s *socket) quicken() {}
+
+// sendTo sends one datagram.
+func (s *socket) sendTo(b []byte, dst netip.AddrPort) error {
+	_, err := s.WriteToUDPAddrPort(b, dst)
+	return err
 }
 
 // sendBatch sends every message; the first error is returned when all have been tried.

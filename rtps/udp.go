@@ -127,6 +127,7 @@ func (l *udpLink) bindUnicast() error {
 		}
 		if l.data, err = listenUDP(portData(l.cfg.Domain, id), false); err == nil {
 			l.id = id
+			l.disc.quicken()
 			l.disc.setBuffers(min(l.cfg.RecvBuffer, 4<<20), 1<<20)
 			l.data.setBuffers(l.cfg.RecvBuffer, 4<<20)
 			return nil
@@ -319,7 +320,7 @@ func (l *udpLink) mtu(a netip.Addr) int {
 
 // Send sends from the discovery socket.
 func (l *udpLink) Send(dst netip.AddrPort, b []byte) error {
-	_, err := l.disc.WriteToUDPAddrPort(b, dst)
+	err := l.disc.sendTo(b, dst)
 	l.count(1, len(b), err)
 	return err
 }
