@@ -41,6 +41,9 @@ type kernelPlan struct {
 	found map[*kernelSource]bool // of all of a source's parts
 	even  bool                   // the chunks of the last run are in the order of both their stamps
 
+	texts   *keySet // what newest has learned of the key's texts, while View.forgot is textsOf
+	textsOf int
+
 	lo, hi  int64 // stamps
 	nothing bool  // no row can pass
 	preds   []predicate

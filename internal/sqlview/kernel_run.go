@@ -187,6 +187,8 @@ func (p *kernelPlan) newest(ctx context.Context, v *View, chunks []*kernelChunk)
 	chunks = slices.Clone(chunks)
 	slices.SortStableFunc(chunks, func(a, b *kernelChunk) int { return cmp.Compare(b.End, a.End) })
 	w := newGroupWorker(v, p)
+	w.resume()
+	defer w.remember()
 	key := p.keys[0].ref
 	pending := map[*columnar.Dictionary][]uint32{} // entries of parts' dictionaries that are still looked for
 	parts := map[any]*columnar.Dictionary{}
@@ -194,13 +196,14 @@ func (p *kernelPlan) newest(ctx context.Context, v *View, chunks []*kernelChunk)
 		if err := ctx.Err(); err != nil {
 			return w, err
 		}
-		if d := parts[c.Part()]; d != nil {
+		d := parts[c.Part()]
+		if d != nil {
 			left := w.older(pending[d][:0], pending[d], d, c.End)
 			if pending[d] = left; len(left) == 0 {
 				continue
 			}
 		}
-		done, err := w.lookFor(c)
+		done, err := w.lookFor(c, d, pending[d])
 		if err == nil && !done {
 			err = w.chunk(c)
 		}
@@ -250,9 +253,27 @@ func (w *groupWorker) older(out, entries []uint32, d *columnar.Dictionary, end i
 	return out
 }
 
-// lookFor takes the rows of a chunk in whose text may have its newest row there, by the postings that are kept; false where
-// there are none.
-func (w *groupWorker) lookFor(c *kernelChunk) (bool, error) {
+// resume takes over what an earlier run of the plan has learned of texts, so that none is looked up again.
+func (w *groupWorker) resume() {
+	if w.p.texts != nil && w.p.textsOf == w.v.forgot {
+		w.set.keys[0] = *w.p.texts
+		w.set.groups = w.set.keys[0].len()
+		w.grow()
+	}
+}
+
+// remember keeps it, unless that is a lot or dictionaries do not stay.
+func (w *groupWorker) remember() {
+	k := &w.set.keys[0]
+	w.p.texts = nil
+	if w.v.memory > 0 && len(k.texts) <= 1<<18 && len(k.byCode) <= 1<<12 {
+		w.p.texts, w.p.textsOf = k, w.v.forgot
+	}
+}
+
+// lookFor takes the rows of a chunk in whose text may have its newest row there, by the postings that are kept, or by the
+// numbers that are still looked for, left, of d; false where all rows have to be looked at. d is nil where left is not known.
+func (w *groupWorker) lookFor(c *kernelChunk, d *columnar.Dictionary, left []uint32) (bool, error) {
 	key := w.p.keys[0].ref
 	col, err := w.p.column(c, key)
 	if err != nil || len(w.p.preds) > 0 {
@@ -261,25 +282,39 @@ func (w *groupWorker) lookFor(c *kernelChunk) (bool, error) {
 	posts := c.posts[col]
 	tried := c.tried[col]
 	c.tried[col] = true
-	if posts == nil && (!tried || w.v.memory <= 0 || c.Rows > math.MaxUint16+1 || c.Part() == nil) {
+	build := posts == nil && tried && w.v.memory > 0 && c.Rows <= math.MaxUint16+1 && c.Part() != nil
+	if posts == nil && !build && d == nil {
 		return false, nil
 	}
+	w.giveBack()
 	vec, err := w.vector(c, key)
-	if err != nil || vec.Dict == nil {
+	if err != nil || vec.Dict == nil || d != nil && vec.Dict != d {
 		return false, err
 	}
-	if posts == nil {
+	if build {
 		posts = newPostings(vec)
 		w.v.keepPostings(c, col, posts)
 	}
-	w.left = w.older(w.left[:0], posts.entries, vec.Dict, c.End)
-	w.sel = w.sel[:0]
-	for _, e := range w.left {
-		for _, row := range posts.of(int(e)) {
-			w.sel = append(w.sel, uint32(row))
-		}
+	if d == nil {
+		w.left = w.older(w.left[:0], posts.entries, vec.Dict, c.End)
+		left = w.left
 	}
-	w.every, w.n = false, len(w.sel)
+	if posts == nil {
+		w.pass = w.passing(vec.Dict.Entries)
+		for _, e := range left {
+			w.pass[e] = true
+		}
+		w.every, w.n = true, c.Rows
+		w.narrow(c, func(row uint32) bool { return w.pass[codeAt(vec, row)] })
+	} else {
+		w.sel = w.sel[:0]
+		for _, e := range left {
+			for _, row := range posts.of(int(e)) {
+				w.sel = append(w.sel, uint32(row))
+			}
+		}
+		w.every, w.n = false, len(w.sel)
+	}
 	if w.n > 0 && (c.Start < w.p.lo || c.End > w.p.hi) {
 		v, err := w.vector(c, &ref{sys: colLogTime})
 		if err != nil {
@@ -297,9 +332,13 @@ func (w *groupWorker) lookFor(c *kernelChunk) (bool, error) {
 func (p *kernelPlan) output(v *View, w *groupWorker) ([][]any, error) {
 	groups := make([]uint32, 0, w.set.groups)
 	env := &groupRow{w: w}
+	newest := p.newestOnly()
 next:
 	for g := range uint32(w.set.groups) {
 		env.group = g
+		if newest && w.aggs[0].count[g] == 0 {
+			continue // a text that an earlier run has met
+		}
 		for _, h := range p.sel.having {
 			x := p.compute(h.e, env)
 			if x.kind == kindNull {

@@ -393,6 +393,7 @@ func (v *View) forget() {
 		return
 	}
 	v.full, v.mem = false, 0
+	v.forgot++
 	clear(v.dicts)
 	for _, t := range v.tables {
 		for _, s := range t.kernel {

@@ -362,6 +362,7 @@ func TestInnerKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 2))
 	dir := kernelBag(t, filepath.Join(t.TempDir(), "b"), kernelMessages(rng, 2_500, 7), map[string]any{"part_size": 65536}, true)
 	tables, kernels := openWith(t, Options{TablesOnly: true}, dir), openWith(t, Options{}, dir)
+	remembering := openWith(t, Options{Memory: 64 << 20}, dir)
 	for q, inner := range innerQueries {
 		got, byKernel, err := rowsOf(t.Context(), kernels, q)
 		if err != nil || byKernel {
@@ -377,6 +378,14 @@ func TestInnerKernels(t *testing.T) {
 		}
 		if d := differ(got, want); d != "" {
 			t.Errorf("%s: %s", q, d)
+		}
+		for round := range 4 {
+			if got, _, err = rowsOf(t.Context(), remembering, q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+			if d := differ(got, want); d != "" {
+				t.Errorf("round %d: %s: %s", round, q, d)
+			}
 		}
 	}
 	if _, err := kernels.Query(t.Context(), "INSERT INTO _kernel_0 VALUES (1)"); err == nil {

@@ -109,9 +109,14 @@ func (v *View) answer(ctx context.Context, query string, ts []token) (*result, [
 	if len(sel.items) > answerColumns {
 		return nil, nil, nil
 	}
-	p, err := v.plan(ctx, sel)
+	key := "inner " + query[ts[0].at:end.at]
+	p := v.plans[key]
+	if p == nil {
+		p, err = v.plan(ctx, sel)
+	}
 	var res *result
 	if err == nil {
+		sel, v.plans[key] = p.sel, p
 		v.forget()
 		res, err = p.run(ctx, v)
 	}

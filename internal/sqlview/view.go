@@ -52,6 +52,7 @@ type View struct {
 	memMu   sync.Mutex // guards what follows
 	mem     int64      // that is kept
 	full    bool       // there was no room for something
+	forgot  int        // how many times what is kept was dropped
 	dicts   map[*columnar.Dictionary]*dictIndex
 }
 
