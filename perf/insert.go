@@ -194,10 +194,10 @@ func RunInsert(ctx context.Context, o InsertOptions) (InsertReport, error) {
 	return rep, nil
 }
 
-// removeStorage removes what a run has left: the peer's database has files beside it.
+// removeStorage removes what a run has left: a database that was not closed has files beside it.
 func removeStorage(path string) error {
 	var errs []error
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ackSuffix} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", "-gobaglog", ackSuffix} {
 		errs = append(errs, os.RemoveAll(path+suffix))
 	}
 	return errors.Join(errs...)

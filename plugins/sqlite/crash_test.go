@@ -16,6 +16,10 @@ func TestCrashFast(t *testing.T) {
 	plugintest.Crash(t, Driver{}, plugintest.Options{Kills: kills(), Create: plugin.WriteOptions{Preset: plugin.PresetFast}})
 }
 
+func TestCrashNone(t *testing.T) {
+	plugintest.Crash(t, Driver{}, plugintest.Options{Kills: kills() / 2, Create: plugin.WriteOptions{Preset: plugin.PresetNone}})
+}
+
 func kills() int {
 	if testing.Short() {
 		return 3

@@ -15,8 +15,8 @@ import (
 	"github.com/gobag/gobag/plugin"
 )
 
-// sides are the files that SQLite may keep beside a database.
-var sides = []string{"-journal", "-wal", "-shm"}
+// sides are the files that SQLite, or we, may keep beside a database.
+var sides = []string{"-journal", "-wal", "-shm", logSuffix}
 
 // create makes the database under a temporary name and publishes it whole, so that whatever the moment of a crash the
 // file at path is a database with all its tables; then it opens it for recording.
@@ -133,6 +133,7 @@ func ownPages(pragmas []pragma) bool {
 func (w *writer) open(pragmas []pragma) (err error) {
 	if ownPages(pragmas) {
 		w.e, err = openPageEngine(w.path, w.preset, pragmas)
+		w.log = &syncLog{path: w.path + logSuffix, wait: w.preset.name != plugin.PresetNone, sync: datasync}
 	} else {
 		w.e, err = openSQLEngine(w.path, w.preset, pragmas)
 	}

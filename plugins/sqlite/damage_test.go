@@ -138,6 +138,8 @@ var damageTable = func() []plugintest.Damage {
 		{Name: "topics", Refused: true, Break: onRoot("topics", 0, zeros)},
 		{Name: "noise for a journal", Whole: true, Break: beside("-journal", noise)},
 		{Name: "zeros for a journal", Whole: true, Break: beside("-journal", zeros)},
+		{Name: "noise for a log of syncs", Whole: true, Break: beside(logSuffix, noise)},
+		{Name: "zeros for a log of syncs", Whole: true, Break: beside(logSuffix, zeros)},
 		{Name: "noise for a log", Whole: true, Break: beside("-wal", noise)},
 		{Name: "the beginning of a log", Whole: true, Break: beside("-wal", []byte{0x37, 0x7f, 6, 0x82, 0, 0x2d, 0xe2, 0x18})},
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -212,12 +215,14 @@ type powerCuts struct {
 	path    string
 	mu      sync.Mutex
 	r       *rand.Rand
-	durable [2][]byte // database and journal
+	durable [3][]byte // database, journal and log of syncs
 	safe    func() int
 	cuts    int
 }
 
-func (p *powerCuts) file(i int) string { return p.path + []string{"", "-journal"}[i] }
+var powerFiles = []string{"", "-journal", logSuffix}
+
+func (p *powerCuts) file(i int) string { return p.path + powerFiles[i] }
 
 // mix returns what could be there of a file.
 func (p *powerCuts) mix(old, now []byte) []byte {
@@ -237,17 +242,20 @@ func (p *powerCuts) mix(old, now []byte) []byte {
 func (p *powerCuts) sync(f *os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var now [2][]byte
+	var now [3][]byte
 	for i := range now {
 		var err error
-		if now[i], err = os.ReadFile(p.file(i)); err != nil {
+		if now[i], err = os.ReadFile(p.file(i)); err != nil && !(i == 2 && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}
 	for range effort(3, 1) {
 		dir := p.t.TempDir()
 		path := filepath.Join(dir, "a.db3")
-		for i, side := range []string{"", "-journal"} {
+		for i, side := range powerFiles {
+			if i == 2 && now[i] == nil {
+				continue
+			}
 			if err := os.WriteFile(path+side, p.mix(p.durable[i], now[i]), 0o644); err != nil {
 				return err
 			}
@@ -258,10 +266,7 @@ func (p *powerCuts) sync(f *os.File) error {
 		}
 		p.cuts++
 	}
-	i := 0
-	if f.Name() == p.file(1) {
-		i = 1
-	}
+	i := max(0, slices.IndexFunc(powerFiles, func(side string) bool { return f.Name() == p.path+side }))
 	p.durable[i] = now[i]
 	return nil
 }
@@ -305,13 +310,14 @@ func TestPowerCut(t *testing.T) {
 			}
 			safe := 0
 			p := &powerCuts{t: t, path: path, r: rand.New(rand.NewPCG(1, uint64(size))), safe: func() int { return safe }}
-			for i := range p.durable {
+			for i := range 2 {
 				if p.durable[i], err = os.ReadFile(p.file(i)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			e := w.e.(*pageEngine)
-			e.st.sync = p.sync
+			e.st.sync, w.log.sync = p.sync, p.sync
+			records := 0
 			if disorder {
 				e.stamps.most = 3
 			}
@@ -322,20 +328,30 @@ func TestPowerCut(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for range p.r.IntN(200) {
-					stamp := int64(n)
-					if disorder {
-						stamp = int64(p.r.Uint64())
+				write := func(count int) {
+					for range count {
+						stamp := int64(n)
+						if disorder {
+							stamp = int64(p.r.Uint64())
+						}
+						if err := w.Write([]plugin.Message{{Topic: 1, RecvTime: stamp, Seq: uint64(n), Data: bytes.Repeat([]byte{byte(n)}, n*37%20_000)}}); err != nil {
+							t.Fatal(err)
+						}
+						n++
 					}
-					if err := w.Write([]plugin.Message{{Topic: 1, RecvTime: stamp, Seq: uint64(n), Data: bytes.Repeat([]byte{byte(n)}, n*37%20_000)}}); err != nil {
+					if err := w.Sync(); err != nil {
 						t.Fatal(err)
 					}
-					n++
+					p.mu.Lock()
+					safe = n
+					p.mu.Unlock()
 				}
-				if err := w.Sync(); err != nil {
-					t.Fatal(err)
+				write(p.r.IntN(200))
+				for range p.r.IntN(5) { // which go to the log
+					w.log.committed = time.Now() // however slow the checks are
+					write(1 + p.r.IntN(3))
 				}
-				safe = n
+				records += int(w.log.next)
 			}
 			if err := w.Close(plugin.Metadata{}); err != nil {
 				t.Fatal(err)
@@ -343,7 +359,10 @@ func TestPowerCut(t *testing.T) {
 			if err := checkDatabase(path); err != nil {
 				t.Error(err)
 			}
-			t.Logf("%d power cuts", p.cuts)
+			if records == 0 {
+				t.Error("nothing went to the log of syncs")
+			}
+			t.Logf("%d power cuts, %d records", p.cuts, records)
 			if t.Failed() {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gobag/gobag/plugin"
 	"github.com/gobag/gobag/plugin/plugintest"
@@ -60,6 +61,7 @@ func TestCommitFails(t *testing.T) {
 		if err := writeOne(w, 10, 1000); err != nil {
 			t.Fatal(err)
 		}
+		w.log.committed = time.Time{} // a commit, not the log
 		err := w.Sync()
 		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "sync storage "+path) {
 			t.Fatalf("step %d: %v", step, err)

@@ -79,6 +79,13 @@ func (s *salvager) note(format string, args ...any) {
 
 func (s *salvager) run(f *files) error {
 	v, err := f.load()
+	if err != nil {
+		f.noLog = true // what it holds cannot be put on top of what is damaged
+		if w, werr := f.load(); werr == nil {
+			s.note("the log of syncs is left out: %v", err)
+			v, err = w, nil
+		}
+	}
 	headless := err != nil
 	if headless {
 		s.note("the head of the file is damaged: %v", err)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/gobag/gobag/internal/fsx"
@@ -23,6 +24,7 @@ const (
 // Calls are made one at a time; only a flight goes on beside them.
 type store struct {
 	f        *os.File
+	from     io.ReaderAt // f, or for a store in memory what it lies on
 	path     string
 	pageSize int
 	lockPage uint32
@@ -46,7 +48,7 @@ type store struct {
 
 // openStore takes over a finished database that nobody else changes.
 func openStore(f *os.File, path string, pageSize int) (*store, error) {
-	s := &store{f: f, path: path, pageSize: pageSize, lockPage: uint32(lockByte/pageSize) + 1, dirty: map[uint32][]byte{}, sync: datasync,
+	s := &store{f: f, from: f, path: path, pageSize: pageSize, lockPage: uint32(lockByte/pageSize) + 1, dirty: map[uint32][]byte{}, sync: datasync,
 		first: make([]byte, pageSize), tail: make([]byte, 0, max(tailBytes, pageSize))}
 	if _, err := f.ReadAt(s.first, 0); err != nil {
 		return nil, err
@@ -127,6 +129,7 @@ func (s *store) write(page uint32, b []byte) error {
 			s.dirty[page] = d
 		}
 		copy(d, b)
+		s.end = max(s.end, s.offset(page)+int64(s.pageSize))
 	case page >= s.tailPage && page < s.next:
 		copy(s.tail[s.offset(page)-s.offset(s.tailPage):], b)
 	default:
@@ -153,7 +156,7 @@ func (s *store) read(page uint32, b []byte) error {
 	case page >= s.tailPage && page < s.next:
 		copy(b, s.tail[s.offset(page)-s.offset(s.tailPage):])
 	default:
-		if _, err := s.f.ReadAt(b[:s.pageSize], s.offset(page)); err != nil {
+		if _, err := s.from.ReadAt(b[:s.pageSize], s.offset(page)); err != nil {
 			return err
 		}
 	}

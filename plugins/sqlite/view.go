@@ -25,6 +25,8 @@ type files struct {
 	db      *os.File
 	journal *os.File // nil where there is none
 	wal     *os.File
+	log     *os.File // of syncs, see syncLog
+	noLog   bool     // it is left out
 }
 
 func openFiles(path string) (*files, error) {
@@ -45,7 +47,7 @@ func (f *files) openSides() error {
 	for _, s := range []struct {
 		file   **os.File
 		suffix string
-	}{{&f.journal, "-journal"}, {&f.wal, "-wal"}} {
+	}{{&f.journal, "-journal"}, {&f.wal, "-wal"}, {&f.log, logSuffix}} {
 		if *s.file != nil {
 			errs = append(errs, (*s.file).Close())
 			*s.file = nil
@@ -65,7 +67,7 @@ func (f *files) openSides() error {
 
 func (f *files) close() error {
 	errs := []error{f.db.Close()}
-	for _, s := range []*os.File{f.journal, f.wal} {
+	for _, s := range []*os.File{f.journal, f.wal, f.log} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}
@@ -75,13 +77,13 @@ func (f *files) close() error {
 
 // patch is where the content of a page is to be read instead of the database file.
 type patch struct {
-	from *os.File
+	from io.ReaderAt
 	off  int64
 }
 
 // view is the database as the last finished transaction left it, whatever has been written over it since: pages that
-// an unfinished transaction changed are taken from the rollback journal, and pages that a finished one appended to the
-// write-ahead log from there. A view is read like a file and never written.
+// an unfinished transaction changed are taken from the rollback journal, pages that a finished one appended to the
+// write-ahead log from there, and what is in the log of syncs alone is added in memory. A view is read like a file and never written.
 //
 // Of a storage that is being written a view holds only until its writer finishes the next transaction; mark tells.
 type view struct {
@@ -103,6 +105,7 @@ type mark struct {
 	writing bool // somebody is changing the file, and keeps no record beside it of what was there
 	journal journalMark
 	wal     walMark
+	log     bool // the same file, or none
 }
 
 // loadTries bounds how often a view is read anew while a writer keeps changing the files.
@@ -176,7 +179,10 @@ func (f *files) build(m mark) (*view, error) {
 		}
 		v.hot = v.pages > 0
 	}
-	return v, v.countPages(fi.Size() / v.pageSize)
+	if err := v.countPages(fi.Size() / v.pageSize); err != nil {
+		return v, err
+	}
+	return v, v.replay()
 }
 
 // countPages settles how many pages the view has: those that the journal, the log or the header count, as far as the
@@ -222,6 +228,9 @@ func (f *files) readMark() (mark, error) {
 	if m.journal, err = readJournalMark(f.path+"-journal", f.journal); err != nil {
 		return m, err
 	}
+	if m.log, err = sameFile(f.path+logSuffix, f.log); err != nil {
+		return m, err
+	}
 	m.wal, err = readWALMark(f.path+"-wal", f.wal)
 	return m, err
 }
@@ -245,7 +254,7 @@ func (v *view) ReadAt(p []byte, off int64) (int, error) {
 		}
 		in := off % v.pageSize
 		part := p[n : n+int(min(int64(len(p)-n), v.pageSize-in))]
-		from, at := v.f.db, off
+		from, at := io.ReaderAt(v.f.db), off
 		if pt, ok := v.patches[uint32(off/v.pageSize)+1]; ok {
 			from, at = pt.from, pt.off+in
 		}
@@ -341,7 +350,7 @@ func (i viewInfo) Sys() any           { return nil }
 // bytesOnDisk is the size of the files together.
 func (f *files) bytesOnDisk() int64 {
 	var n int64
-	for _, s := range []*os.File{f.db, f.journal, f.wal} {
+	for _, s := range []*os.File{f.db, f.journal, f.wal, f.log} {
 		if s == nil {
 			continue
 		}

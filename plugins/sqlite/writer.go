@@ -22,6 +22,9 @@ type writer struct {
 	humble bool
 	size   atomic.Int64
 
+	syncing sync.Mutex // of Sync and Close; comes before mu
+	log     *syncLog   // nil where every Sync is a commit
+
 	mu     sync.Mutex
 	e      engine
 	topics []writerTopic // by topic id − 1
@@ -78,10 +81,18 @@ func (w *writer) commit() error {
 		return err
 	}
 	fl, err := w.e.commit()
-	if err == nil {
-		w.flight = fl
+	if err != nil {
+		return err
 	}
-	return err
+	w.flight = fl
+	if w.log != nil {
+		base, err := w.e.counter()
+		if err != nil {
+			return err
+		}
+		w.log.restart(base)
+	}
+	return nil
 }
 
 func (w *writer) writePack() error {
@@ -149,6 +160,9 @@ func (w *writer) message(m *plugin.Message) error {
 	t.count++
 	t.bytes += int64(len(m.Data))
 	w.packer.add(id, m)
+	if w.log != nil {
+		w.log.add(id, m)
+	}
 	if w.packer.n >= packMessages {
 		if err := w.writePack(); err != nil {
 			return err
@@ -162,6 +176,11 @@ func (w *writer) message(m *plugin.Message) error {
 
 // Sync waits for the disk without keeping Write from going on.
 func (w *writer) Sync() error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
+	if done, err := w.logSync(); done || err != nil {
+		return err
+	}
 	fl, err := w.startSync()
 	if err != nil || fl == nil {
 		return err
@@ -176,6 +195,40 @@ func (w *writer) Sync() error {
 		_ = w.fail("sync", fl.err) // the next line
 	}
 	return w.err
+}
+
+// logSync makes what was written since the last commit safe by a record of the log; done is false where a commit is to do
+// that. The commit must have landed on top of which the record counts.
+func (w *writer) logSync() (done bool, err error) {
+	if w.log == nil {
+		return false, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.flight != nil {
+		fl := w.flight
+		w.mu.Unlock()
+		<-fl.done
+		w.mu.Lock()
+		if err := w.usable(); err != nil {
+			return false, err
+		}
+	}
+	if err := w.usable(); err != nil || w.log.due() {
+		return false, err
+	}
+	if len(w.log.pending) == 0 {
+		return true, nil
+	}
+	at, rec := w.log.off, w.log.take()
+	w.log.off += int64(len(rec))
+	w.mu.Unlock()
+	err = w.log.write(rec, at)
+	w.mu.Lock()
+	if err != nil {
+		return false, w.fail("sync", err)
+	}
+	return true, nil
 }
 
 func (w *writer) startSync() (*flight, error) {
@@ -200,6 +253,9 @@ func (w *writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 		t.Definition = plugin.Definition{}
 	}
 	i := slices.IndexFunc(w.topics, func(o writerTopic) bool { return o.Name == t.Name && o.Type == t.Type })
+	if w.log != nil {
+		w.log.over = true // it has only messages
+	}
 	err := w.e.edit(func(c *conn) error {
 		if i >= 0 {
 			return w.updateTopic(c, &w.topics[i].Topic, &t)
@@ -222,6 +278,8 @@ func (w *writer) AddTopic(t plugin.Topic) (plugin.TopicID, error) {
 
 // Close finishes the storage. After a failed write it only closes the file: what was committed stays.
 func (w *writer) Close(m plugin.Metadata) error {
+	w.syncing.Lock()
+	defer w.syncing.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -236,7 +294,7 @@ func (w *writer) Close(m plugin.Metadata) error {
 	if err == nil {
 		err = w.finish(m)
 	}
-	err = errors.Join(err, w.e.close(), fsx.SyncDir(filepath.Dir(w.path)))
+	err = errors.Join(err, w.e.close(), w.log.close(err != nil), fsx.SyncDir(filepath.Dir(w.path)))
 	if fi, serr := os.Stat(w.path); serr == nil {
 		w.size.Store(fi.Size())
 	}
