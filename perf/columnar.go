@@ -172,6 +172,23 @@ func (m *messages) measure(ctx context.Context, t StorageTarget, path, peers str
 	if t == peerSQLite {
 		return m.peer(ctx, path, peers, c)
 	}
+	if err := m.write(ctx, t, path, c); err != nil {
+		return err
+	}
+	d, err := plugin.Lookup(t.Name)
+	if err != nil {
+		return err
+	}
+	cpu, start := processCPU(), time.Now()
+	if err := m.read(ctx, d, path); err != nil {
+		return err
+	}
+	c.Read, c.ReadCPU = time.Since(start).Seconds(), processCPU()-cpu
+	return nil
+}
+
+// write stores the messages.
+func (m *messages) write(ctx context.Context, t StorageTarget, path string, c *ColumnarCell) error {
 	d, err := plugin.Lookup(t.Name)
 	if err != nil {
 		return err
@@ -199,15 +216,8 @@ func (m *messages) measure(ctx context.Context, t StorageTarget, path, peers str
 		return err
 	}
 	c.Write, c.WriteCPU = time.Since(start).Seconds(), processCPU()-cpu
-	if c.Disk, err = dataSize(path); err != nil {
-		return err
-	}
-	cpu, start = processCPU(), time.Now()
-	if err := m.read(ctx, d, path); err != nil {
-		return err
-	}
-	c.Read, c.ReadCPU = time.Since(start).Seconds(), processCPU()-cpu
-	return nil
+	c.Disk, err = dataSize(path)
+	return err
 }
 
 // dataSize is the length of all files at path.

@@ -3,6 +3,7 @@ package shred
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // ErrFull says that a batch has no room for a payload: byte columns count in 32 bits. Reset it first.
@@ -134,6 +135,19 @@ func (b *Batch) Reset() {
 	}
 	clear(b.elems)
 	b.Forms, b.size = b.Forms[:0], 0
+}
+
+// double makes room for as many values again: append alone would grow long slices in small steps and copy them each time.
+func (b *Batch) double() {
+	for i := range b.Cols {
+		c := &b.Cols[i]
+		c.U8, c.I32, c.I64 = slices.Grow(c.U8, len(c.U8)), slices.Grow(c.I32, len(c.I32)), slices.Grow(c.I64, len(c.I64))
+		c.F32, c.F64 = slices.Grow(c.F32, len(c.F32)), slices.Grow(c.F64, len(c.F64))
+		c.Data, c.Ends = slices.Grow(c.Data, len(c.Data)), slices.Grow(c.Ends, len(c.Ends))
+	}
+	for i := range b.Counts {
+		b.Counts[i] = slices.Grow(b.Counts[i], len(b.Counts[i]))
+	}
 }
 
 // Elements is the number of elements of all occurrences of a list.

@@ -81,6 +81,9 @@ func (p *Program) append(b *Batch, payload []byte, loose bool) (Reason, int, err
 	p.commit(b)
 	b.size += len(payload)
 	b.Forms = append(b.Forms, form|Form(payload[3]&3)<<formDeclared|Form(tail)<<formTail)
+	if n := len(b.Forms); n >= 256 && n <= 8<<10 && n&(n-1) == 0 {
+		b.double()
+	}
 	return w.reason, w.at + cdr.HeaderSize, nil
 }
 
@@ -366,8 +369,15 @@ func (w *walker) text(v *Values, pos int) int {
 		w.odd(NoNUL, pos)
 	}
 	start := len(v.Data)
-	v.Data = append(v.Data, s...)
-	if !ascii(s) && !utf8.Valid(s) {
+	var plain bool
+	if len(s) <= 16 && len(w.body)-pos >= 16 && cap(v.Data)-start >= 16 {
+		plain = short(v.Data[start:start+16], w.body[pos:pos+16], len(s))
+		v.Data = v.Data[:start+len(s)]
+	} else {
+		v.Data = append(v.Data, s...)
+		plain = ascii(s)
+	}
+	if !plain && !utf8.Valid(s) {
 		w.odd(BadUTF8, pos)
 		question(v.Data[start:])
 	}
@@ -375,15 +385,33 @@ func (w *walker) text(v *Values, pos int) int {
 	return pos + int(n)
 }
 
+// short copies 16 bytes and tells whether the first n of them, 16 at most, are below 0x80: two words instead of a call to
+// copy and a loop.
+func short(dst, src []byte, n int) bool {
+	lo, hi := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
+	binary.LittleEndian.PutUint64(dst, lo)
+	binary.LittleEndian.PutUint64(dst[8:], hi)
+	if n < 8 {
+		return lo<<(64-8*n)&0x8080808080808080 == 0
+	}
+	return (lo|hi<<(128-8*n))&0x8080808080808080 == 0
+}
+
 // ascii tells whether all bytes are below 0x80. Strings of ROS are short and nearly always are.
 func ascii(s []byte) bool {
 	all := uint64(0)
-	for len(s) >= 8 {
-		all |= binary.LittleEndian.Uint64(s)
-		s = s[8:]
-	}
-	for _, c := range s {
-		all |= uint64(c)
+	switch n := len(s); {
+	case n >= 8:
+		all = binary.LittleEndian.Uint64(s[n-8:])
+		for ; len(s) > 8; s = s[8:] {
+			all |= binary.LittleEndian.Uint64(s)
+		}
+	case n >= 4:
+		all = uint64(binary.LittleEndian.Uint32(s) | binary.LittleEndian.Uint32(s[n-4:]))
+	default:
+		for _, c := range s {
+			all |= uint64(c)
+		}
 	}
 	return all&0x8080808080808080 == 0
 }

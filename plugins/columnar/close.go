@@ -22,7 +22,7 @@ func (w *writer) Close(m plugin.Metadata) error {
 		return w.done
 	}
 	if w.err == nil {
-		if err := w.flush(); err != nil {
+		if err := w.flush(true); err != nil {
 			_ = w.poison(err) // kept in w.err
 		}
 	}

@@ -98,16 +98,20 @@ func FuzzState(f *testing.F) {
 func FuzzPatch(f *testing.F) {
 	f.Add([]byte("abcdef"), []byte("abXdef"), []byte{6, 2, 1, 'X'})
 	f.Add([]byte("abc"), []byte("abcdef\x00"), []byte{3})
+	f.Add([]byte("abc"), append([]byte("abX"), make([]byte, 500)...), []byte{3})
 	f.Add([]byte("abcdef"), []byte{}, []byte{0xff, 0xff, 3})
 	f.Fuzz(func(t *testing.T, a, b, p []byte) {
 		patch := appendPatch(nil, a, b)
-		if d := len(b) - len(a); d <= 3 {
-			got, err := applyPatch(append([]byte("before"), a...), 6, patch)
+		for _, room := range []int64{0, int64(len(b))} {
+			if room == 0 && !patchable(a, b, len(patch)) {
+				continue
+			}
+			got, err := applyPatch(append([]byte("before"), a...), 6, patch, room)
 			if err != nil || !bytes.Equal(got, append([]byte("before"), b...)) {
 				t.Fatalf("%x to %x by %x gives %x, %v", a, b, patch, got, err)
 			}
 		}
-		got, err := applyPatch(bytes.Clone(a), 0, p)
+		got, err := applyPatch(bytes.Clone(a), 0, p, 0)
 		if err == nil && len(got) > len(a)+len(p)+3 {
 			t.Fatalf("%d bytes from %d by a patch of %d", len(got), len(a), len(p))
 		}

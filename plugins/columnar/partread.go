@@ -288,13 +288,16 @@ func (d *decoder) typed(g *group, p *page) error {
 		return damaged(err)
 	}
 	t.cursor.Rewind()
-	if want := pq.GroupBytes(g.number); t.keep == nil && want <= maxMessage+groupBytes {
+	want := pq.GroupBytes(g.number)
+	if t.keep == nil && want <= maxMessage+groupBytes {
 		p.data = slices.Grow(p.data, int(want))
+	} else {
+		want = 0
 	}
 	for i := range n {
 		from := len(p.data)
 		if p.data, err = prog.Assemble(p.data, b, t.cursor); err == nil && t.keep == nil {
-			p.data, err = applyPatch(p.data, from, d.own[colPatch].At(i))
+			p.data, err = applyPatch(p.data, from, d.own[colPatch].At(i), want-int64(from))
 		}
 		if err != nil {
 			return damaged(err)

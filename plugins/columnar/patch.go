@@ -39,14 +39,18 @@ func appendPatch(p, a, b []byte) []byte {
 	return p
 }
 
-// applyPatch changes the payload that begins at from in b, which ends with it.
-func applyPatch(b []byte, from int, patch []byte) ([]byte, error) {
+// patchable says whether applyPatch takes a patch, of size bytes, that makes b of a: not where b goes on and on in zeros.
+func patchable(a, b []byte, size int) bool { return len(b) <= len(a)+max(size, 3) }
+
+// applyPatch changes the payload that begins at from in b, which ends with it. It is known to have room bytes at most where
+// it grows by more than the patch has.
+func applyPatch(b []byte, from int, patch []byte, room int64) ([]byte, error) {
 	if len(patch) == 0 {
 		return b, nil
 	}
 	f := fields{b: patch}
 	n := f.uvarint()
-	if f.bad || n > maxMessage || n > uint64(len(b)-from)+uint64(len(patch)) && n > uint64(len(b)-from)+3 {
+	if f.bad || n > maxMessage || n > uint64(len(b)-from)+uint64(max(len(patch), 3)) && n > uint64(max(room, 0)) {
 		return b, errDamaged
 	}
 	if uint64(len(b)-from) > n {

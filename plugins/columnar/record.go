@@ -32,10 +32,20 @@ const (
 	maxFrame = maxMessage + messageHead
 )
 
-// block is a frame that is being made, or one on its way to be taken apart.
+// block is memory for frames, of which the last is being made.
 type block struct {
+	b      []byte
+	start  int  // of the frame that is being made
+	handed bool // a frame of it is on its way to the sealer, or was
+}
+
+// piece is whole frames of a block on their way to be taken apart.
+type piece struct {
+	k       *block
+	from    int // of b in the block
 	b       []byte
 	segment uint64
+	last    bool // the block has no more to come: it is free after this
 }
 
 // spareBlocks are blocks that are done with. A garbage collection takes none of them, as it would of a sync.Pool.
@@ -55,15 +65,27 @@ func (k *block) free() {
 	if cap(k.b) > 2*blockSize {
 		return
 	}
-	k.b = k.b[:frameHead]
+	k.b, k.start, k.handed = k.b[:frameHead], 0, false
 	select {
 	case spareBlocks <- k:
 	default:
 	}
 }
 
+// empty says that the frame has no record yet.
+func (k *block) empty() bool { return len(k.b) == k.start+frameHead }
+
+// next begins another frame behind the one that was sealed.
+func (k *block) next() {
+	k.start = len(k.b)
+	k.b = append(k.b, make([]byte, frameHead)...)
+}
+
+// message appends a message, for which there is room.
 func (k *block) message(kind byte, m *plugin.Message, order uint64) {
-	var h [messageHead]byte
+	at := len(k.b)
+	k.b = k.b[:at+messageHead+len(m.Data)]
+	h := k.b[at : at+messageHead : at+messageHead]
 	h[0] = kind
 	le.PutUint32(h[1:], uint32(m.Topic))
 	le.PutUint64(h[5:], uint64(m.RecvTime))
@@ -72,7 +94,7 @@ func (k *block) message(kind byte, m *plugin.Message, order uint64) {
 	le.PutUint64(h[29:], order)
 	le.PutUint32(h[37:], m.Source)
 	le.PutUint32(h[41:], uint32(len(m.Data)))
-	k.b = append(append(k.b, h[:]...), m.Data...)
+	copy(k.b[at+messageHead:], m.Data)
 }
 
 func (k *block) record(kind byte, content []byte) {
@@ -81,8 +103,7 @@ func (k *block) record(kind byte, content []byte) {
 
 // seal completes the frame's head.
 func (k *block) seal(segment uint64, synced int64) {
-	k.segment = segment
-	b := k.b
+	b := k.b[k.start:]
 	copy(b, frameMagic)
 	le.PutUint32(b[4:], uint32(len(b)-frameHead))
 	le.PutUint32(b[12:], uint32(segment))

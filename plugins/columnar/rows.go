@@ -236,17 +236,11 @@ func (r *rows) empty() bool { return r == nil || r.total == 0 }
 func (r *rows) add(m *plugin.Message, topic *plugin.Topic) (bool, error) {
 	var patch []byte
 	if r.kind == partTyped {
-		err := r.prog.Append(r.batch, m.Data)
-		var odd *shred.NotCanonical
-		if errors.As(err, &odd) && odd.Reason < shred.Structure {
-			patch, err = r.loosely(m.Data)
-			odd = nil
-		}
-		if err != nil {
-			if errors.As(err, &odd) || errors.Is(err, errNoPatch) {
-				return false, nil
+		if err := r.prog.Append(r.batch, m.Data); err != nil {
+			var ok bool
+			if patch, ok, err = r.odd(m.Data, err); !ok {
+				return false, err
 			}
-			return false, err
 		}
 		if len(patch) > 0 {
 			v := &r.own[colPatch]
@@ -283,6 +277,24 @@ func (r *rows) add(m *plugin.Message, topic *plugin.Topic) (bool, error) {
 	return true, nil
 }
 
+// odd adds a payload that Append has refused with err, and returns the patch for it. false without an error means that
+// columns cannot hold it.
+func (r *rows) odd(data []byte, err error) ([]byte, bool, error) {
+	var patch []byte
+	var odd *shred.NotCanonical
+	if errors.As(err, &odd) && odd.Reason < shred.Structure {
+		patch, err = r.loosely(data)
+		odd = nil
+	}
+	if err == nil {
+		return patch, true, nil
+	}
+	if errors.As(err, &odd) || errors.Is(err, errNoPatch) {
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
 // loosely adds a payload that is not quite what its values give, and returns the patch for it.
 func (r *rows) loosely(data []byte) ([]byte, error) {
 	if r.loose == nil {
@@ -298,7 +310,7 @@ func (r *rows) loosely(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.patch = appendPatch(r.patch[:0], r.redone, data)
-	if len(r.patch) > 16+len(data)/4 {
+	if len(r.patch) > 16+len(data)/4 || !patchable(r.redone, data, len(r.patch)) {
 		return nil, errNoPatch
 	}
 	_, err = r.prog.AppendLoose(r.batch, data)

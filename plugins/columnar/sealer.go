@@ -77,8 +77,8 @@ func (s *sealer) run() {
 		if err != nil {
 			return
 		}
-		for _, k := range queue {
-			if err := s.block(k); err != nil {
+		for i := range queue {
+			if err := s.piece(&queue[i]); err != nil {
 				s.w.fail(err)
 				return
 			}
@@ -100,12 +100,40 @@ func (s *sealer) run() {
 	}
 }
 
-// block takes a block apart.
-func (s *sealer) block(k *block) error {
-	g := s.segmentOf(k.segment)
-	g.size += int64(len(k.b))
+// piece takes frames apart.
+func (s *sealer) piece(p *piece) error {
+	g := s.segmentOf(p.segment)
+	g.size += int64(len(p.b))
 	payload := int64(0)
-	err := records(k.b[frameHead:], func(kind byte, m *plugin.Message, _ int) error {
+	var err error
+	for b := p.b; len(b) > 0 && err == nil; {
+		f, ok := parseFrame(b)
+		if !ok {
+			err = errDamaged
+			break
+		}
+		err = s.frame(b[frameHead:frameHead+f.length], g, &payload)
+		b = b[frameHead+f.length:]
+	}
+	s.columns.Store(s.pending)
+	if p.last {
+		s.w.mu.Lock()
+		s.w.inFlight -= cap(p.k.b)
+		s.w.room.Broadcast()
+		s.w.mu.Unlock()
+		p.k.free()
+	}
+	s.w.taken.Add(-payload)
+	if err != nil {
+		return err
+	}
+	s.w.updateSize()
+	return s.clearLog()
+}
+
+// frame takes the records of a frame apart, which is in g, and adds to payload what they have of it.
+func (s *sealer) frame(b []byte, g *segment, payload *int64) error {
+	return records(b, func(kind byte, m *plugin.Message, _ int) error {
 		if m.Topic == 0 || int(m.Topic) > len(s.topics) {
 			return errUnknownTopic
 		}
@@ -113,7 +141,7 @@ func (s *sealer) block(k *block) error {
 		if kind == recordCarried {
 			return nil // it is here already
 		}
-		payload += int64(len(m.Data))
+		*payload += int64(len(m.Data))
 		return s.message(m)
 	}, func(kind byte, content []byte) error {
 		if kind == recordPublication {
@@ -124,18 +152,6 @@ func (s *sealer) block(k *block) error {
 		}
 		return s.topicChanged()
 	})
-	s.columns.Store(s.pending)
-	s.w.mu.Lock()
-	s.w.inFlight -= cap(k.b)
-	s.w.room.Broadcast()
-	s.w.mu.Unlock()
-	s.w.taken.Add(-payload)
-	k.free()
-	if err != nil {
-		return err
-	}
-	s.w.updateSize()
-	return s.clearLog()
 }
 
 func (s *sealer) segmentOf(number uint64) *segment {
@@ -183,15 +199,20 @@ func (s *sealer) message(m *plugin.Message) error {
 	t.last = m.Order
 	t.bytes += int64(len(m.Data))
 	s.pending += int64(len(m.Data))
-	if into.full() {
+	flushed := into.full()
+	if flushed {
 		if err := s.flush(into); err != nil {
 			return err
 		}
 	}
 	for s.pending > maxPending {
+		flushed = true
 		if err := s.flush(s.largest()); err != nil {
 			return err
 		}
+	}
+	if !flushed && t.bytes < s.w.set.partPayload {
+		return nil // no pages have been added
 	}
 	if t.held() >= s.w.set.partSize || t.bytes >= s.w.set.partPayload {
 		return s.seal(t)
@@ -212,14 +233,8 @@ func (s *sealer) message(m *plugin.Message) error {
 
 // add puts a message into columns, or stores its payload where that is not possible.
 func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
-	var err error
-	create := func() (*os.File, error) { return s.createPart(t.t.dir) }
-	if t.prog != nil {
-		if t.typed == nil {
-			if t.typed, err = newRows(partTyped, t.prog, s.state.definition(t.def), s.comp, s.w.set.store, create); err != nil {
-				t.prog = nil // a type that columns cannot hold
-			}
-		}
+	if t.prog != nil && t.typed == nil {
+		s.newTyped(t)
 	}
 	if t.prog != nil {
 		if ok, err := t.typed.add(m, &t.t.Topic); ok || err != nil {
@@ -227,12 +242,25 @@ func (s *sealer) add(t *topicRows, m *plugin.Message) (*rows, error) {
 		}
 	}
 	if t.raw == nil {
-		if t.raw, err = newRows(partRaw, nil, 0, s.comp, s.w.set.store, create); err != nil {
+		var err error
+		if t.raw, err = newRows(partRaw, nil, 0, s.comp, s.w.set.store, s.creator(t)); err != nil {
 			return nil, err
 		}
 	}
-	_, err = t.raw.add(m, &t.t.Topic)
+	_, err := t.raw.add(m, &t.t.Topic)
 	return t.raw, err
+}
+
+// newTyped makes the columns of a topic; t.prog is nil after that where columns cannot hold its type.
+func (s *sealer) newTyped(t *topicRows) {
+	var err error
+	if t.typed, err = newRows(partTyped, t.prog, s.state.definition(t.def), s.comp, s.w.set.store, s.creator(t)); err != nil {
+		t.prog = nil
+	}
+}
+
+func (s *sealer) creator(t *topicRows) func() (*os.File, error) {
+	return func() (*os.File, error) { return s.createPart(t.t.dir) }
 }
 
 // held is what the pages of a topic take in memory.

@@ -42,7 +42,7 @@ type writer struct {
 	syncedAt time.Time
 
 	block    *block
-	queue    []*block      // for the sealer
+	queue    []piece       // for the sealer
 	inFlight int           // memory of blocks that the sealer has not done with
 	room     *sync.Cond    // inFlight fell, or err was set
 	wake     chan struct{} // the queue is not empty, or closed was set; holds one
@@ -111,8 +111,8 @@ func (w *writer) record(kind byte, content []byte) error {
 
 // reserve makes sure that n bytes can be appended to w.block.
 func (w *writer) reserve(n int) error {
-	if w.block != nil && len(w.block.b)+n > blockSize && len(w.block.b) > frameHead {
-		if err := w.flush(); err != nil {
+	if k := w.block; k != nil && len(k.b)+n > blockSize && len(k.b) > frameHead {
+		if err := w.flush(true); err != nil {
 			return err
 		}
 	}
@@ -192,34 +192,71 @@ func pushBack(f *os.File, from, to int64) int64 {
 	return to
 }
 
-// flush writes the block to the log and hands it to the sealer.
-func (w *writer) flush() error {
+// flush writes the frame that is being made to the log and hands it to the sealer. The next one goes into the same block
+// unless last is set or there is little room in it.
+func (w *writer) flush(last bool) error {
 	k := w.block
-	if k == nil || len(k.b) == frameHead {
+	if k == nil || k.empty() && !(last && k.handed) {
 		return nil
 	}
-	w.block = nil
-	if w.off+int64(len(k.b)) > w.set.segment && w.off > 0 {
+	n := len(k.b) - k.start
+	if k.empty() {
+		n = 0
+	} else if err := w.writeFrame(k, n); err != nil {
+		return err
+	}
+	last = last || len(k.b) > blockSize*3/4
+	w.hand(piece{k, k.start, k.b[k.start : k.start+n], w.segment, last})
+	if last {
+		w.block = nil
+	} else {
+		k.next()
+	}
+	return nil
+}
+
+// writeFrame writes the frame that k ends with, of n bytes, to the log.
+func (w *writer) writeFrame(k *block, n int) error {
+	if w.off+int64(n) > w.set.segment && w.off > 0 {
 		if err := w.nextSegment(); err != nil {
 			return err
 		}
 	}
 	k.seal(w.segment, w.synced)
-	if _, err := w.f.Write(k.b); err != nil {
+	if _, err := w.f.Write(k.b[k.start:]); err != nil {
 		return err
 	}
-	w.off += int64(len(k.b))
-	w.unsynced += int64(len(k.b))
+	w.off += int64(n)
+	w.unsynced += int64(n)
 	if w.set.syncEvery == 0 { // else most of it is in parts before the disk is waited for
 		w.pushed = pushBack(w.f, w.pushed, w.off)
 	}
-	w.inFlight += cap(k.b)
-	w.queue = append(w.queue, k)
+	return nil
+}
+
+// wakeSize is how much the sealer is woken up for; for less it comes once a second.
+const wakeSize = 64 << 10
+
+// hand gives frames to the sealer, together with those before them where these wait still.
+func (w *writer) hand(p piece) {
+	if !p.k.handed {
+		w.inFlight += cap(p.k.b)
+		p.k.handed = true
+	}
+	if n := len(w.queue); n > 0 && w.queue[n-1].k == p.k && w.queue[n-1].segment == p.segment {
+		q := &w.queue[n-1]
+		q.b, q.last = p.k.b[q.from:p.from+len(p.b)], p.last
+		p = *q
+	} else {
+		w.queue = append(w.queue, p)
+	}
+	if !p.last && len(p.b) < wakeSize {
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // nextSegment begins a new file of the log.
@@ -250,7 +287,7 @@ func (w *writer) sync(always bool) error {
 		w.mu.Unlock()
 		return err
 	}
-	if err := w.flush(); err != nil {
+	if err := w.flush(false); err != nil {
 		defer w.mu.Unlock()
 		return w.poison(err)
 	}

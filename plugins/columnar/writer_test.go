@@ -336,9 +336,14 @@ func TestSyncEachMemory(t *testing.T) {
 		}
 		w.mu.Lock()
 		waiting := 0
-		for _, k := range w.queue {
-			waiting += cap(k.b)
+		var last *block
+		for _, p := range w.queue {
+			if p.k != last {
+				waiting += cap(p.k.b)
+			}
+			last = p.k
 		}
+		waiting = max(waiting, w.inFlight)
 		most = max(most, waiting)
 		w.mu.Unlock()
 	}
@@ -348,4 +353,42 @@ func TestSyncEachMemory(t *testing.T) {
 	if err := w.Close(plugin.Metadata{}); err != nil {
 		t.Error(err)
 	}
+}
+
+// What was synced message by message is there at every moment, over several files of the log, and after closing.
+func TestSyncEach(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s.columnar")
+	w := mustCreate(t, dir, plugin.WriteOptions{Preset: plugin.PresetNone})
+	w.set.segment = 100 << 10
+	mustTopic(t, w, reading)
+	ms := readings(6000)
+	ms[2500].Data = append(ms[2500].Data, make([]byte, 2*blockSize)...) // a block of its own; a short patch would do for zeros
+	for i, m := range ms {
+		mustWrite(t, w, m)
+		if i%7 == 3 {
+			continue // two in a frame
+		}
+		if err := w.Sync(); err != nil {
+			t.Fatal(i, err)
+		}
+		if i%997 != 0 {
+			continue
+		}
+		got, err := readAll(t, mustOpen(t, copyDir(t, dir)), plugin.Query{})
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		checkAll(t, "after a sync", got, ms[:i+1])
+	}
+	if n := len(files(t, dir, logDir, "*")); n < 3 {
+		t.Errorf("%d files of the log", n)
+	}
+	if err := w.Close(plugin.Metadata{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAll(t, mustOpen(t, dir), plugin.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkAll(t, "after closing", got, ms)
 }

@@ -10,6 +10,7 @@ import (
 type Compressor struct {
 	enc       *zstd.Encoder
 	out, rest []byte
+	spare     [][]byte // see rope
 }
 
 // NewCompressor returns a compressor; the zero level is zstd.SpeedFastest.

@@ -249,12 +249,12 @@ func (d *dict) bounds(l *Leaf, idx []uint32) bounds {
 	d.seen = append(d.seen, make([]uint32, d.len()-min(d.len(), len(d.seen)))...)
 	d.page++
 	var v Values
-	last := idx[0] + 1
+	seen, page := d.seen, d.page
 	for _, n := range idx {
-		if n == last || d.seen[n] == d.page {
+		if seen[n] == page {
 			continue
 		}
-		last, d.seen[n] = n, d.page
+		seen[n] = page
 		switch l.physical() {
 		case typeInt32:
 			v.I32 = append(v.I32, int32(d.words[n]))

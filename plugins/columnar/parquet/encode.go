@@ -191,18 +191,26 @@ func shifted(b []byte, n int) bool {
 	return len(b) >= n && string(b[n:]) == string(b[:len(b)-n])
 }
 
-// appendRepeated appends n dictionary numbers, which are those in idx again and again, as the values of a page.
-func appendRepeated(dst []byte, idx []uint32, n int, wide bool) []byte {
-	if len(idx) == 1 || n < 64 {
-		all := make([]uint32, n)
-		for i := range all {
-			all[i] = idx[i%len(idx)]
-		}
-		return appendIndexes(dst, all, wide)
-	}
+// appendRepeated appends n dictionary numbers, which are those in idx again and again, as the values of a page. It returns
+// its scratch too.
+func appendRepeated(dst []byte, idx []uint32, n int, wide bool, scratch []uint32) ([]byte, []uint32) {
 	width := indexWidth(idx, wide)
+	if len(idx) == 1 {
+		dst = binary.AppendUvarint(append(dst, byte(width)), uint64(n)<<1)
+		for b := 0; b < width; b += 8 {
+			dst = append(dst, byte(idx[0]>>b))
+		}
+		return dst, scratch
+	}
+	if n < 64 {
+		all := scratch[:0]
+		for i := range n {
+			all = append(all, idx[i%len(idx)])
+		}
+		return appendIndexes(dst, all, wide), all
+	}
 	dst = binary.AppendUvarint(append(dst, byte(width)), uint64((n+7)/8)<<1|1)
-	eight := make([]uint32, 0, 8*len(idx)) // is a whole number of bytes
+	eight := scratch[:0] // is a whole number of bytes
 	for range 8 {
 		eight = append(eight, idx...)
 	}
@@ -217,5 +225,5 @@ func appendRepeated(dst []byte, idx []uint32, n int, wide bool) []byte {
 		dst = dst[:at]
 	}
 	rest := n % len(eight)
-	return appendPacked(dst, eight[:rest], (rest+7)/8*8, width)
+	return appendPacked(dst, eight[:rest], (rest+7)/8*8, width), eight
 }

@@ -93,8 +93,10 @@ func (w *Writer) Finish(out io.Writer, kv []KeyValue) (int64, error) {
 			put(d)
 		}
 		p.data = at()
-		put(c.buf)
-		p.size, p.raw = int64(p.dictSize+len(c.buf)), c.raw
+		for _, b := range c.buf.pieces {
+			put(b)
+		}
+		p.size, p.raw = int64(p.dictSize+c.buf.n), c.raw
 	}
 	for i := range w.cols {
 		if t := w.columnIndex(&w.cols[i]); t != nil {
@@ -119,16 +121,12 @@ func (w *Writer) Finish(out io.Writer, kv []KeyValue) (int64, error) {
 	return s.off, nil
 }
 
-// dictPage returns the dictionary page of a column; valid until the next page is made.
+// dictPage returns the dictionary page of a column.
 func (w *Writer) dictPage(c *column) []byte {
 	body := c.dict.appendPage(w.body[:0], c.leaf)
 	w.body = body
-	pages := c.buf
-	c.buf = nil
-	w.emit(c, body, c.dict.len(), plain, true)
-	d := c.buf
-	c.buf = pages
-	return d
+	head, packed := w.pack(c, body, c.dict.len(), plain, true)
+	return append(append(make([]byte, 0, len(head)+len(packed)), head...), packed...)
 }
 
 // columnIndex returns nil where a page has values but no bounds.

@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 )
 
 // The hybrid of run lengths and bit packing (specification: "RLE / Bit-Packing Hybrid").
@@ -46,20 +47,50 @@ func appendHybrid[T uint8 | uint32](dst []byte, v []T, width int) []byte {
 
 // appendPacked appends n values of width bits, v and zeros behind it.
 func appendPacked[T uint8 | uint32](dst []byte, v []T, n, width int) []byte {
+	at, size := len(dst), (n*width+7)/8
+	dst = slices.Grow(dst, size+8)
+	b := dst[at : at+size+8] // so that words can be written behind the end
+	o := 0
+	if width == 8 {
+		for i, x := range v {
+			b[i] = byte(x)
+		}
+		o = len(v)
+	} else if width < 8 {
+		for ; len(v) >= 8; v = v[8:] {
+			w := width & 7
+			g := v[:8:8]
+			lo := uint32(g[0]) | uint32(g[1])<<w | uint32(g[2])<<(2*w) | uint32(g[3])<<(3*w)
+			hi := uint32(g[4]) | uint32(g[5])<<w | uint32(g[6])<<(2*w) | uint32(g[7])<<(3*w)
+			le.PutUint64(b[o:], uint64(lo)|uint64(hi)<<(4*w))
+			o += width
+		}
+		o = packSlowly(b, o, v, width)
+	} else {
+		o = packSlowly(b, o, v, width)
+	}
+	clear(b[min(o, size):])
+	return dst[:at+size]
+}
+
+// packSlowly packs v from byte o of b on, which has room for four bytes more, and returns where the last byte ends.
+func packSlowly[T uint8 | uint32](b []byte, o int, v []T, width int) int {
 	var acc uint64
 	bits := 0
 	for _, x := range v {
 		acc |= uint64(x) << bits
-		for bits += width; bits >= 8; bits -= 8 {
-			dst = append(dst, byte(acc))
-			acc >>= 8
+		if bits += width; bits >= 32 {
+			le.PutUint32(b[o:], uint32(acc))
+			o += 4
+			acc >>= 32
+			bits -= 32
 		}
 	}
-	for bits += (n - len(v)) * width; bits > 0; bits -= 8 {
-		dst = append(dst, byte(acc))
-		acc >>= 8
+	if bits > 0 {
+		le.PutUint32(b[o:], uint32(acc))
+		o += (bits + 7) / 8
 	}
-	return dst
+	return o
 }
 
 // cutHybrid reads len(out) values of width bits and returns what follows them.

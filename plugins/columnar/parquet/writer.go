@@ -55,6 +55,7 @@ type Writer struct {
 	guide       *dict    // of the column of texts with the largest dictionary in the page group so far
 	guided      []uint32 // and its numbers
 	lens        []int32
+	eight       []uint32 // scratch of appendRepeated
 	head        thriftWriter
 }
 
@@ -75,7 +76,7 @@ type column struct {
 	poor   int     // pages that zstd made no smaller, in a row
 	skip   int     // pages for which it is not tried
 
-	buf       []byte
+	buf       rope
 	pages     []page
 	dict      dict
 	dictPages int
@@ -135,7 +136,8 @@ func (w *Writer) Size() int { return w.size + 60*len(w.cols)*len(w.groups) }
 func (w *Writer) Reset() {
 	for i := range w.cols {
 		c := &w.cols[i]
-		c.buf, c.pages, c.dictPages, c.encodings, c.raw, c.values, c.nulls = c.buf[:0], c.pages[:0], 0, 0, 0, 0, 0
+		c.buf.reset(w.comp)
+		c.pages, c.dictPages, c.encodings, c.raw, c.values, c.nulls = c.pages[:0], 0, 0, 0, 0, 0
 		c.bounds = bounds{none: true}
 		c.store, c.full = false, false
 		if c.dict.len() > 0 {
@@ -150,9 +152,9 @@ func (w *Writer) Release() {
 	w.Reset()
 	for i := range w.cols {
 		c := &w.cols[i]
-		c.buf, c.pages, c.dict = nil, nil, dict{}
+		c.buf, c.pages, c.dict = rope{}, nil, dict{}
 	}
-	w.body, w.trial, w.idx, w.ends, w.lens = nil, nil, nil, nil, nil
+	w.body, w.trial, w.idx, w.ends, w.lens, w.eight = nil, nil, nil, nil, nil, nil
 	for i := range w.levels {
 		w.levels[i] = levels{}
 	}
@@ -195,7 +197,7 @@ func (w *Writer) Append(b *Batch) error {
 // page writes the values of one column of a page group.
 func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	n := v.Len(c.leaf)
-	p := page{off: len(c.buf)}
+	p := page{off: c.buf.n}
 	slots, period := rows, 1
 	body := w.body[:0]
 	if lv != nil {
@@ -237,7 +239,7 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 	}
 	switch {
 	case repeated:
-		body = appendRepeated(body, w.idx, n, c.wide)
+		body, w.eight = appendRepeated(body, w.idx, n, c.wide, w.eight)
 	case e == dictionary:
 		body = appendIndexes(body, w.idx, c.wide)
 	default:
@@ -259,9 +261,11 @@ func (w *Writer) page(c *column, v *Values, lv *levels, rows int) error {
 		p.bounds = boundsOf(c.leaf, v)
 	}
 	w.body = body
-	w.emit(c, body, slots, e, false)
-	p.size = len(c.buf) - p.off
-	p.crc = crc32.Checksum(c.buf[p.off:], castagnoli)
+	head, packed := w.pack(c, body, slots, e, false)
+	p.size = len(head) + len(packed)
+	p.crc = crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, packed)
+	c.buf.append(head, w.comp)
+	c.buf.append(packed, w.comp)
 	w.add(c, p, slots, e)
 	if c.rest > 0 {
 		c.rest--
@@ -288,10 +292,9 @@ func (w *Writer) add(c *column, p page, slots int, e encoding) {
 	c.bounds.widen(c.leaf, p.bounds)
 }
 
-// emit appends a page to the column chunk.
-func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) {
+// pack returns a page as its head and its content, both valid until the next call.
+func (w *Writer) pack(c *column, body []byte, slots int, e encoding, dict bool) (head, packed []byte) {
 	size := len(body)
-	var packed []byte
 	switch {
 	case c.store:
 	case len(body) < tinyPage || c.skip > 0 && !dict:
@@ -318,13 +321,12 @@ func (w *Writer) emit(c *column, body []byte, slots int, e encoding, dict bool) 
 		packed = w.trial
 		size = len(packed)
 	}
-	head := w.pageHead(len(body), size, slots, e, dict)
-	c.buf = append(c.buf, head...)
+	head = w.pageHead(len(body), size, slots, e, dict)
 	c.raw += int64(len(head) + len(body))
 	if c.store {
 		packed = body
 	}
-	c.buf = append(c.buf, packed...)
+	return head, packed
 }
 
 // pageHead is the head of a page; valid until the next call.
