@@ -30,7 +30,7 @@ type preset struct {
 }
 
 var presets = []preset{
-	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync, or 64 MB (288 MB while a disk does not keep up) if that is less", "FULL", 32 << 20, 8 << 20},
+	{plugin.PresetResilient, "SIGKILL or a power cut lose at most what came after the last sync, or 64 MB if that is less", "FULL", 32 << 20, 8 << 20},
 	{plugin.PresetFast, "as resilient, but only the sync interval (and 512 MB) bounds the loss: fewer waits for the disk", "NORMAL", 256 << 20, 64 << 20},
 	{plugin.PresetSmall, "the same as resilient: SQLite has no compression", "FULL", 32 << 20, 8 << 20},
 	{plugin.PresetNone, "the same as fast: rosbag2's own default can leave a damaged file", "NORMAL", 256 << 20, 64 << 20},

@@ -40,9 +40,8 @@ type packRow struct {
 }
 
 const (
-	packsBytes = 8 << 10   // of packs, before they are given to SQLite: they lie near their messages then
-	slowBytes  = 256 << 20 // payload, before the next commit waits for the one under way
-	dirtyBytes = 16 << 20  // of changed pages of the last commit, before the next is due
+	packsBytes = 8 << 10  // of packs, before they are given to SQLite: they lie near their messages then
+	dirtyBytes = 16 << 20 // of changed pages of the last commit, before the next is due
 )
 
 func openPageEngine(path string, p preset, pragmas []pragma) (_ *pageEngine, err error) {
@@ -149,18 +148,8 @@ func (e *pageEngine) edit(f func(c *conn) error) error {
 	})
 }
 
-// full lets more gather while the commit before is still on its way to a slow disk: the next one would wait for it, and
-// the caller with it, though the system has room for what comes.
 func (e *pageEngine) full() bool {
-	most := e.most
-	if fl := e.st.flight; fl != nil && most < slowBytes {
-		select {
-		case <-fl.done:
-		default:
-			most = slowBytes
-		}
-	}
-	return e.weight >= most || len(e.st.dirty)*e.st.pageSize >= dirtyBytes
+	return e.weight >= e.most || len(e.st.dirty)*e.st.pageSize >= dirtyBytes
 }
 
 func (e *pageEngine) commit() (*flight, error) {

@@ -48,7 +48,7 @@ func TestSyncLog(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var want []plugin.Message
 		logged := 0
-		for round := range effort(60, 36) {
+		for round := range effort(60, 24) {
 			for range r.IntN(4) {
 				m := plugin.Message{Topic: 1, RecvTime: int64(r.IntN(1000)), Source: uint32(r.IntN(3)), Seq: r.Uint64(), Data: make([]byte, r.IntN(30_000))}
 				if r.IntN(2) == 0 {
