@@ -91,7 +91,7 @@ func TestSlowDisk(t *testing.T) {
 	limits := *card(t).Disk
 	limits.Stalls, limits.StallMin, limits.StallMax = 60, 50*time.Millisecond, 50*time.Millisecond
 	work := t.TempDir()
-	d, err := newSlowDisk(work, limits, 300_000_001)
+	d, err := newSlowDisk(work, limits, 300_000_001, 300_000_001)
 	if err != nil {
 		t.Fatal(err)
 	}

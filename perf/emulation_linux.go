@@ -230,7 +230,8 @@ func (e *emulation) measureDisk(ctx context.Context, dir string, held time.Durat
 	size := int64(float64(e.d.Disk.Rate) * measureTime.Seconds())
 	limits := *e.d.Disk
 	limits.Stalls = 0
-	d, err := newSlowDisk(work, limits, size+int64(float64(e.d.Disk.Rate)*2*heldTime.Seconds())+e.d.Disk.Dirty+1<<30)
+	whole := size + int64(float64(e.d.Disk.Rate)*2*heldTime.Seconds()) + e.d.Disk.Dirty + 1<<30
+	d, err := newSlowDisk(work, limits, whole, whole)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,12 @@ func (e *emulation) newDisk(work string, l Load) (*place, error) {
 	if e.d.Disk == nil {
 		return &place{dir: work}, nil
 	}
-	d, err := newSlowDisk(work, *e.d.Disk, int64(1.4*l.Bytes())+2<<30)
+	size := int64(1.4*l.Bytes()) + 2<<30
+	written := size
+	if l.Duration > 0 { // and some time to its end
+		written = min(size, int64(float64(e.d.Disk.Rate)*(l.Duration.Seconds()+60)))
+	}
+	d, err := newSlowDisk(work, *e.d.Disk, size, written)
 	if err != nil {
 		return nil, fmt.Errorf("device %s: %w", e.d.Name, err)
 	}

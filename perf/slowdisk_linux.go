@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,8 +28,8 @@ type slowDisk struct {
 	log        []Stall // Seconds of the wall clock
 }
 
-// newSlowDisk makes a disk with its parts in work. Close it.
-func newSlowDisk(work string, l DiskLimits, size int64) (d *slowDisk, err error) {
+// newSlowDisk makes a disk of a size with its parts in work; about written bytes will be written to it. Close it.
+func newSlowDisk(work string, l DiskLimits, size, written int64) (d *slowDisk, err error) {
 	d = &slowDisk{work: work, end: make(chan struct{}), ended: make(chan struct{})}
 	close(d.ended) // until there are stalls
 	defer func() {
@@ -36,12 +37,15 @@ func newSlowDisk(work string, l DiskLimits, size int64) (d *slowDisk, err error)
 			err = errors.Join(fmt.Errorf("emulated disk: %w", err), d.close())
 		}
 	}()
-	for _, dir := range []string{d.dir(), d.path("fuse")} {
+	for _, dir := range []string{d.dir(), d.path("fuse"), d.path("memory")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return d, err
 		}
 	}
-	if err := emptyImage(d.path("image"), size); err != nil {
+	if err := d.keepImage(size, written); err != nil {
+		return d, err
+	}
+	if err := emptyImage(d.image(), size); err != nil {
 		return d, err
 	}
 	if err := d.serve(l); err != nil {
@@ -62,6 +66,31 @@ func (d *slowDisk) path(name string) string { return filepath.Join(d.work, name)
 // dir is where it is mounted.
 func (d *slowDisk) dir() string { return d.path("mnt") }
 
+// image is the file that holds the disk's content.
+func (d *slowDisk) image() string { return d.path("memory/image") }
+
+// keepImage puts the image into memory where there is room for twice what will be written to it. On this machine's own disk it has dirty
+// pages of its own: they take room of the limit that is meant for the slow device, and of what the kernel lets a device
+// have by its share of all that is written back.
+func (d *slowDisk) keepImage(size, written int64) error {
+	free, err := memoryAvailable()
+	if err != nil || free < 2*written {
+		return err
+	}
+	return runTool("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", size+64<<20), "tmpfs", d.path("memory"))
+}
+
+// memoryAvailable is what the kernel says is available without swapping, bytes.
+func memoryAvailable() (int64, error) {
+	for line := range strings.Lines(readText("/proc/meminfo")) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemAvailable:" {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			return n << 10, err
+		}
+	}
+	return 0, errors.New("/proc/meminfo does not say what is available")
+}
+
 // emptyImage makes a file with an empty file system that has nothing left to set up while it is used.
 func emptyImage(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -79,7 +108,7 @@ func emptyImage(path string, size int64) error {
 func (d *slowDisk) serve(l DiskLimits) (err error) {
 	socket := d.path("nbd.sock")
 	// The rate is in bits. A bucket of half a second lets short bursts through, as a card's own buffer does.
-	d.nbdkit, err = startTool("nbdkit", "-f", "-U", socket, "--filter=rate", "--filter=delay", "file", d.path("image"),
+	d.nbdkit, err = startTool("nbdkit", "-f", "-U", socket, "--filter=rate", "--filter=delay", "file", d.image(),
 		fmt.Sprintf("rate=%d", 8*l.Rate), "burstiness=0.5", fmt.Sprintf("delay-write=%dms", l.WriteDelay.Milliseconds()))
 	if err != nil {
 		return err
@@ -166,7 +195,7 @@ func (d *slowDisk) cut() (dir string, err error) {
 	if err := d.detach(); err != nil {
 		return "", fmt.Errorf("emulated disk: cut its power: %w", err)
 	}
-	if err := d.mount(d.path("image")); err != nil {
+	if err := d.mount(d.image()); err != nil {
 		return "", fmt.Errorf("emulated disk: mount after the cut: %w", err)
 	}
 	return d.dir(), nil
@@ -222,7 +251,10 @@ func (d *slowDisk) close() error {
 	}
 	d.endStalls()
 	err := d.detach()
-	for _, name := range []string{"image", "nbd.sock", "mnt", "fuse"} {
+	if isMounted(d.path("memory")) {
+		err = errors.Join(err, patiently(func() error { return runTool("umount", d.path("memory")) }))
+	}
+	for _, name := range []string{"memory/image", "memory", "nbd.sock", "mnt", "fuse"} {
 		if e := os.Remove(d.path(name)); e != nil && !errors.Is(e, os.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
