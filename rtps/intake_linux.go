@@ -105,7 +105,7 @@ func (in *intake) run(most int, lulled bool, f func(datagrams [][]byte, stamps [
 			if err != nil {
 				return err
 			}
-			if !lulled {
+			if !lulled || in.bulk() { // the writer of large samples may wait for us
 				break
 			}
 			d := l.after(n, bytes, time.Since(began))
@@ -142,6 +142,16 @@ func (in *intake) read(b *batch, f func(datagrams [][]byte, stamps []int64)) (n,
 		}
 	}
 	return n, bytes, nil
+}
+
+// bulk reports whether one of the sockets that came had large datagrams lately.
+func (in *intake) bulk() bool {
+	for _, e := range in.events[:in.came] {
+		if in.appetites[e.Fd].bulk > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // stop has receive return soon. Idempotent.
