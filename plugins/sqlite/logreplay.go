@@ -31,7 +31,8 @@ func logMessages(f *os.File, base uint32) ([]loggedMessage, error) {
 		if u.Uint32(rec[8:]) != base || u.Uint32(rec[12:]) != next || u.Uint32(rec[4:]) != crc32.Checksum(rec[8:], castagnoli) {
 			break
 		}
-		if ms, err = appendLogged(ms, rec[logHeader:]); err != nil {
+		var whole bool
+		if ms, whole = appendLogged(ms, rec[logHeader:]); !whole {
 			break // no writer of ours: what stands before it counts
 		}
 		b = b[len(rec):]
@@ -44,7 +45,8 @@ type loggedMessage struct {
 	plugin.Message
 }
 
-func appendLogged(ms []loggedMessage, body []byte) ([]loggedMessage, error) {
+// appendLogged appends the messages of a record, or, where it is not whole, none.
+func appendLogged(ms []loggedMessage, body []byte) (_ []loggedMessage, whole bool) {
 	r := packReader{b: body}
 	start := len(ms)
 	for len(r.b) > 0 {
@@ -54,12 +56,12 @@ func appendLogged(ms []loggedMessage, body []byte) ([]loggedMessage, error) {
 		m.Source, m.Seq = uint32(r.uvarint()), r.uvarint()
 		n := r.uvarint()
 		if r.bad || n > uint64(len(r.b)) {
-			return ms[:start], errCutOff
+			return ms[:start], false
 		}
 		m.Data, r.b = r.b[:n], r.b[n:]
 		ms = append(ms, m)
 	}
-	return ms, nil
+	return ms, true
 }
 
 // replay puts the messages of the sync log, if there is one for the commit that the view holds, into pages of the
