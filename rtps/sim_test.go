@@ -391,6 +391,7 @@ func TestGoodbyeAndLease(t *testing.T) {
 		changed := s.a.Changed()
 		w1.Close()
 		until(t, "endpoint goodbye", 100*time.Millisecond, func() bool { return remote() == 1 })
+		synctest.Wait() // it is told after it is done
 		select {
 		case <-changed:
 		default:
