@@ -11,10 +11,11 @@ func (s *subscription) Resume() {
 func (s *subscription) offerHeld() {
 	for len(s.held) > 0 {
 		it := s.held[0]
+		size := it.size() // who takes it may give its buffer back at once
 		if !it.pair.hand(it, s.offer) {
 			return
 		}
-		s.node.queue.keep(-it.size())
+		s.node.queue.keep(-size)
 		s.held[0] = item{}
 		s.held = s.held[1:]
 	}
