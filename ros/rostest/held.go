@@ -15,7 +15,7 @@ func (s *subscription) offerHeld() {
 		if !it.pair.hand(it, s.offer) {
 			return
 		}
-		s.node.queue.keep(-size)
+		s.node.queue.release(size)
 		s.held[0] = item{}
 		s.held = s.held[1:]
 	}
@@ -25,19 +25,15 @@ func (s *subscription) offerHeld() {
 func (s *subscription) dropHeld() {
 	for _, it := range s.held {
 		it.pair.pending.Add(-1)
-		s.node.queue.keep(-it.size())
+		s.node.queue.release(it.size())
 		it.discard()
 	}
 	s.held = nil
 }
 
-// keep counts bytes that were handed over and refused: publishers have to wait for their room.
-func (q *queue) keep(n int) {
+// release frees the room of a sample that was held: until then publishers have to wait for it.
+func (q *queue) release(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.bytes += n
-	if n < 0 && q.space != nil {
-		close(q.space)
-		q.space = nil
-	}
+	q.free(n)
 }

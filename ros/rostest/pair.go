@@ -81,20 +81,20 @@ func (n *Network) send(t *topic, p *pair, r record) {
 	p.sub.node.queue.push(it)
 }
 
-// deliver hands an item to the subscription, on the receiving node's goroutine.
-func (p *pair) deliver(it item) {
+// deliver hands an item to the subscription, on the receiving node's goroutine; true if that is going to free its room.
+func (p *pair) deliver(it item) (held bool) {
 	s := p.sub
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.offer != nil && p.reliable && !s.closed {
 		s.held = append(s.held, it)
-		s.node.queue.keep(it.size())
 		if len(s.held) == 1 {
 			s.offerHeld()
 		}
-		return
+		return true
 	}
 	p.hand(it, nil)
+	return false
 }
 
 // hand gives an item to the handler, or to offer unless that is nil; false if it was refused. s.mu is held.

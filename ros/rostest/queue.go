@@ -78,14 +78,13 @@ func (q *queue) run() {
 				break
 			}
 			it := q.items.pop()
-			q.bytes -= it.size()
-			if q.space != nil {
-				close(q.space)
-				q.space = nil
-			}
+			size := it.size() // it counts until it is taken
 			q.mu.Unlock()
-			it.pair.deliver(it)
+			taken := it.pair.deliver(it)
 			q.mu.Lock()
+			if !taken {
+				q.free(size)
+			}
 			wait = time.Hour
 		}
 		closed := q.closed
@@ -100,6 +99,15 @@ func (q *queue) run() {
 		case <-q.stop:
 			return
 		}
+	}
+}
+
+// free makes room of n bytes known. q.mu is held.
+func (q *queue) free(n int) {
+	q.bytes -= n
+	if q.space != nil {
+		close(q.space)
+		q.space = nil
 	}
 }
 
