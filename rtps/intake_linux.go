@@ -100,7 +100,7 @@ func (in *intake) run(most int, lulled bool, f func(datagrams [][]byte, stamps [
 		if err := in.raw.Read(came); err != nil {
 			return err
 		}
-		for { // again and again while waiting pays
+		for !in.stopped.Load() { // again and again while waiting pays
 			n, bytes, err := in.read(b, f)
 			if err != nil {
 				return err

@@ -106,3 +106,50 @@ func TestDetachedCloseWhileSending(t *testing.T) {
 		t.Errorf("write ended with %v", err)
 	}
 }
+
+// Small datagrams that keep coming, for which reading waits again and again, do not keep an intake from ending.
+func TestIntakeEndsUnderLoad(t *testing.T) {
+	s, err := listenLoopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := newIntake([]*socket{s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := net.DialUDP("udp4", nil, s.LocalAddr().(*net.UDPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sender sync.WaitGroup
+	quit := make(chan struct{})
+	sender.Go(func() {
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(time.Millisecond):
+				for range 6 {
+					_, _ = from.Write(make([]byte, 100)) // some may be refused
+				}
+			}
+		}
+	})
+	done := make(chan error, 1)
+	go func() { done <- in.receive(32, true, func([][]byte, []int64) {}) }()
+	time.Sleep(200 * time.Millisecond)
+	in.stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("receive ended with %v", err)
+		}
+	case <-time.After(3 * time.Second):
+		t.Error("receive goes on")
+	}
+	close(quit)
+	sender.Wait()
+	if err := errors.Join(from.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
